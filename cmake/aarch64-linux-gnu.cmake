@@ -1,0 +1,11 @@
+# Debian's cross toolchain: apt-get install g++-aarch64-linux-gnu. PLAIT_SYSROOT holds the arm64 libraries.
+set(CMAKE_SYSTEM_NAME Linux)
+set(CMAKE_SYSTEM_PROCESSOR aarch64)
+set(CMAKE_C_COMPILER aarch64-linux-gnu-gcc)
+set(CMAKE_CXX_COMPILER aarch64-linux-gnu-g++)
+if(PLAIT_SYSROOT)
+  set(CMAKE_FIND_ROOT_PATH ${PLAIT_SYSROOT})
+endif()
+set(CMAKE_FIND_ROOT_PATH_MODE_PROGRAM NEVER)
+set(CMAKE_FIND_ROOT_PATH_MODE_LIBRARY ONLY)
+set(CMAKE_FIND_ROOT_PATH_MODE_INCLUDE BOTH)

@@ -1,0 +1,62 @@
+// A session: a plan bound to real lanes and memory, ready to run.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "backends/interface/cpu_kernels.h"
+#include "backends/interface/lane.h"
+#include "src/plan/plan.h"
+
+namespace plait {
+
+// A CPU lane: a cluster of cores, pinned, running kernels of the given backends; the first that supports an operator runs it. By
+// convention the last is the reference backend, and steps that fall to it are counted (LaneReport::reference_steps).
+struct CpuLaneConfig {
+  std::string name;                 // "cpu0"
+  std::vector<int> cpus;            // affinity; empty: not pinned
+  int threads = 1;                  // including the lane's own thread
+  std::vector<std::shared_ptr<CpuBackend>> backends;
+};
+Result<std::unique_ptr<Lane>> CreateCpuLane(const CpuLaneConfig& config);
+
+struct SessionOptions {
+  BindOptions bind;
+  double timeout_us = 10e6;         // an inference that takes longer ends with PLAIT_TIMEOUT and the session is unusable
+};
+
+struct LaneReport {
+  std::string name;
+  std::vector<int> cpus;            // affinity read back from the system; empty: not pinned
+  int compute_steps = 0;
+  int reference_steps = 0;          // run by the reference backend
+};
+
+// One inference at a time: a second concurrent Run returns PLAIT_BUSY. All other functions are thread-compatible. Destruction waits for a
+// running inference. After fork() every call returns PLAIT_WRONG_PROCESS in the child.
+class Session {
+ public:
+  // Starts a thread per CPU lane, binds all lanes, allocates the arena. `lanes` in the order of the plan's; they may be shared by several sessions, one of which runs at a time.
+  // `graph` is the plan's graph.
+  static Result<std::unique_ptr<Session>> Create(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan,
+                                                 std::vector<std::shared_ptr<Lane>> lanes, const SessionOptions& options);
+  virtual ~Session() = default;
+
+  // The memory of the i-th graph input or output, dense, row-major, in the graph's declared shape. Written and read between runs.
+  virtual std::span<std::byte> input(int i) = 0;
+  virtual std::span<const std::byte> output(int i) const = 0;
+
+  virtual Status Run() = 0;
+  virtual Status Cancel() = 0;  // any thread; the running inference ends with PLAIT_CANCELLED
+
+  // [lane][step] of the last inference; empty unless BindOptions::timings.
+  virtual std::vector<std::span<const StepTiming>> timings() const = 0;
+  virtual const std::vector<LaneReport>& reports() const = 0;
+  virtual const Plan& plan() const = 0;
+};
+
+}  // namespace plait
