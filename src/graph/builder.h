@@ -31,6 +31,8 @@ class GraphBuilder {
   Result<Graph> Build();
 
  private:
+  bool Append(Tensor tensor);
+
   Graph graph_;
   Status status_;
 };
