@@ -42,4 +42,12 @@ bool TilesExactly(const Dims& shape, const std::vector<Region>& regions);
 // `offset_bytes`) touch a common cache line. Conservative: true when in doubt.
 bool ShareCacheLine(const Region& a, const Region& b, const Dims& strides, int64_t element_bytes, int64_t offset_bytes, int64_t line_bytes = 64);
 
+// The same for regions of two tensors that lie in one root, e.g. two operands of a Concat.
+struct PlacedRegion {
+  Region region;
+  Dims strides;              // of its tensor, in elements
+  int64_t offset_bytes = 0;  // of its tensor's first element; the root begins on a line
+};
+bool ShareCacheLine(const PlacedRegion& a, const PlacedRegion& b, int64_t element_bytes, int64_t line_bytes = 64);
+
 }  // namespace plait
