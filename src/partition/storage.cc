@@ -221,11 +221,9 @@ class CopyPlacement {
     out_.outputs = graph_.outputs;
     for (const Tensor& t : graph_.tensors) tensor_names_.insert(t.name);
     for (const Operator& op : graph_.ops) op_names_.insert(op.name);
-    // A computed output that needs memory of its own keeps its name: what it was becomes another tensor.
+    // An output that becomes a copy keeps its name: what it was is another tensor from here on.
     std::map<TensorId, TensorId> renamed;
-    for (TensorId t : copied_outputs_) {
-      if (groups_.Producer(t) != kNoOp) renamed[t] = NewTensor(t, ".view");
-    }
+    for (TensorId t : copied_outputs_) renamed[t] = NewTensor(t, ".view");
     auto current = [&](TensorId t) {
       auto at = renamed.find(t);
       return at == renamed.end() ? t : at->second;
@@ -248,14 +246,7 @@ class CopyPlacement {
       op.output = current(op.output);
       out_.ops.push_back(std::move(op));
     }
-    for (TensorId t : copied_outputs_) {
-      if (auto at = renamed.find(t); at != renamed.end()) {
-        AddCopy(at->second, t);
-        continue;
-      }
-      const TensorId copy = AddCopy(t, NewTensor(t, ".output"));
-      std::replace(out_.outputs.begin(), out_.outputs.end(), t, copy);
-    }
+    for (const auto& [t, view] : renamed) AddCopy(view, t);
     PLAIT_RETURN_IF_ERROR(Validate(out_));
     PLAIT_RETURN_IF_ERROR(CheckStrides());
     return std::move(out_);
