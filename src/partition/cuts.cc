@@ -14,7 +14,6 @@ namespace {
 struct ByteBox {
   int rank = 0;
   std::array<int64_t, kMaxRank> size{}, stride{};
-  std::array<int64_t, kMaxRank> begin{};
   int64_t offset = 0;  // of the first byte
   int64_t run = 0;     // contiguous bytes at every position of the axes above
 };
@@ -25,7 +24,6 @@ ByteBox MakeByteBox(const Region& region, const Dims& strides, int64_t element_b
   for (int i = 0; i < region.size.rank(); ++i) {
     box.offset += region.begin[i] * strides[i] * element_bytes;
     box.size[static_cast<size_t>(i)] = region.size[i];
-    box.begin[static_cast<size_t>(i)] = region.begin[i];
     box.stride[static_cast<size_t>(i)] = strides[i] * element_bytes;
   }
   box.rank = region.size.rank();
@@ -156,14 +154,14 @@ bool ShareCacheLine(const PlacedRegion& a, const PlacedRegion& b, int64_t elemen
   const int64_t y_low = FloorTo(y.offset, line_bytes), y_high = RoundUp(EndOf(y), line_bytes);
   if (RoundUp(EndOf(x), line_bytes) <= y_low || y_high <= FloorTo(x.offset, line_bytes)) return false;
 
-  // Walk the runs of x, rounded to lines, and ask whether y has a byte there. Along an axis whose step is whole lines and where both
-  // boxes have the same positions, only distances matter: the first and the last position of x stand for all.
+  // Walk the runs of x, rounded to lines, and ask whether y has a byte there. Along an axis whose step is whole lines only the distance of
+  // two positions matters: the first and the last position of x meet every distance that there is, unless y is much shorter.
   constexpr int64_t kMaxRuns = 1 << 16;
-  const bool alike = x.rank == y.rank && x.stride == y.stride && a.region.size.rank() == b.region.size.rank();
+  const bool alike = x.rank == y.rank && x.stride == y.stride;
   std::array<int64_t, kMaxRank> steps{}, count{};
   int64_t runs = 1;
   for (size_t i = 0; i < static_cast<size_t>(x.rank); ++i) {
-    const bool periodic = alike && x.stride[i] % line_bytes == 0 && x.size[i] == y.size[i] && x.begin[i] == y.begin[i] && x.size[i] > 2;
+    const bool periodic = alike && x.stride[i] % line_bytes == 0 && x.size[i] <= y.size[i] + 1 && x.size[i] > 2;
     count[i] = periodic ? 2 : x.size[i];
     steps[i] = periodic ? (x.size[i] - 1) * x.stride[i] : x.stride[i];
     runs *= count[i];

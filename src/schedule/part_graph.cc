@@ -1,0 +1,135 @@
+#include "src/schedule/part_graph.h"
+
+#include <algorithm>
+
+#include "src/partition/cuts.h"
+#include "src/partition/dependencies.h"
+
+namespace plait {
+namespace {
+
+std::vector<std::vector<int>> PartsOfOps(const Graph& graph, const Schedule& schedule) {
+  std::vector<std::vector<int>> parts(graph.ops.size());
+  for (size_t p = 0; p < schedule.parts.size(); ++p) parts[static_cast<size_t>(schedule.parts[p].op)].push_back(static_cast<int>(p));
+  return parts;
+}
+
+}  // namespace
+
+std::vector<std::vector<PartRead>> ReadsOfParts(const Graph& graph, const Schedule& schedule) {
+  const std::vector<OpId> producers = graph.Producers();
+  const std::vector<std::vector<int>> parts_of = PartsOfOps(graph, schedule);
+  std::vector<std::vector<PartRead>> all(schedule.parts.size());
+  for (size_t p = 0; p < schedule.parts.size(); ++p) {
+    const Part& part = schedule.parts[p];
+    const Operator& op = graph.op(part.op);
+    std::vector<PartRead>& reads = all[p];
+    auto add = [&](int producer, TensorId tensor, const Region& region) {
+      const bool known = std::any_of(reads.begin(), reads.end(), [&](const PartRead& r) {
+        return r.producer == producer && r.tensor == tensor && Contains(r.region, region);
+      });
+      if (!known) reads.push_back({producer, tensor, region});
+    };
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const TensorId t = op.inputs[i];
+      if (t == kNoTensor || graph.tensor(t).is_constant()) continue;
+      for (const Source& source : TraceRegion(graph, producers, t, InputRegion(graph, op, static_cast<int>(i), part.region))) {
+        if (graph.tensor(source.tensor).is_constant()) continue;
+        const OpId producer = producers[static_cast<size_t>(source.tensor)];
+        if (producer == kNoOp) {
+          add(-1, source.tensor, source.region);
+          continue;
+        }
+        for (int q : parts_of[static_cast<size_t>(producer)]) {
+          const Region common = Intersect(source.region, schedule.parts[static_cast<size_t>(q)].region);
+          if (!common.IsEmpty()) add(q, source.tensor, common);
+        }
+      }
+    }
+  }
+  return all;
+}
+
+Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedule) {
+  if (schedule.lanes.size() != lane_count) {
+    return InvalidArgument("the schedule has orders for ", schedule.lanes.size(), " lanes, but there are ", lane_count);
+  }
+  std::vector<std::vector<Region>> regions(graph.ops.size());
+  for (size_t p = 0; p < schedule.parts.size(); ++p) {
+    const Part& part = schedule.parts[p];
+    if (part.op < 0 || part.op >= graph.op_count()) return InvalidArgument("part ", p, " is of operator ", part.op, " of ", graph.op_count());
+    const Operator& op = graph.op(part.op);
+    if (IsView(op.kind)) return InvalidArgument("operator '", op.name, "' (", Name(op.kind), ") is a view and cannot have parts");
+    if (part.lane < 0 || static_cast<size_t>(part.lane) >= lane_count) {
+      return InvalidArgument("a part of operator '", op.name, "' is on lane ", part.lane, " of ", lane_count);
+    }
+    regions[static_cast<size_t>(part.op)].push_back(part.region);
+  }
+  for (OpId o = 0; o < graph.op_count(); ++o) {
+    const Operator& op = graph.op(o);
+    if (!IsView(op.kind) && !TilesExactly(graph.output(op).shape, regions[static_cast<size_t>(o)])) {
+      return InvalidArgument("the ", regions[static_cast<size_t>(o)].size(), " parts of operator '", op.name, "' do not tile its output ",
+                             ToString(graph.output(op).shape), ": they overlap, leave something out or reach beyond it");
+    }
+  }
+  std::vector<bool> placed(schedule.parts.size(), false);
+  for (size_t lane = 0; lane < lane_count; ++lane) {
+    for (int p : schedule.lanes[lane]) {
+      if (p < 0 || static_cast<size_t>(p) >= schedule.parts.size()) {
+        return InvalidArgument("the order of lane ", lane, " names part ", p, " of ", schedule.parts.size());
+      }
+      const Part& part = schedule.parts[static_cast<size_t>(p)];
+      if (static_cast<size_t>(part.lane) != lane) {
+        return InvalidArgument("the order of lane ", lane, " names a part of operator '", graph.op(part.op).name, "' that is on lane ", part.lane);
+      }
+      if (placed[static_cast<size_t>(p)]) return InvalidArgument("the order of lane ", lane, " names part ", p, " twice");
+      placed[static_cast<size_t>(p)] = true;
+    }
+  }
+  const auto missing = std::find(placed.begin(), placed.end(), false);
+  if (missing != placed.end()) {
+    const Part& part = schedule.parts[static_cast<size_t>(missing - placed.begin())];
+    return InvalidArgument("a part of operator '", graph.op(part.op).name, "' is missing in the order of lane ", part.lane);
+  }
+  return Status();
+}
+
+Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& schedule, const std::vector<std::vector<PartRead>>& reads) {
+  const size_t n = schedule.parts.size();
+  std::vector<int> open(n, 0);
+  std::vector<std::vector<int>> readers(n);
+  auto after = [&](int first, int second) {
+    readers[static_cast<size_t>(first)].push_back(second);
+    ++open[static_cast<size_t>(second)];
+  };
+  for (size_t p = 0; p < n; ++p) {
+    for (const PartRead& read : reads[p]) {
+      if (read.producer >= 0) after(read.producer, static_cast<int>(p));
+    }
+  }
+  for (const std::vector<int>& lane : schedule.lanes) {
+    for (size_t i = 1; i < lane.size(); ++i) after(lane[i - 1], lane[i]);
+  }
+  std::vector<int> order;
+  order.reserve(n);
+  for (size_t p = 0; p < n; ++p) {
+    if (open[p] == 0) order.push_back(static_cast<int>(p));
+  }
+  for (size_t done = 0; done < order.size(); ++done) {
+    for (int next : readers[static_cast<size_t>(order[done])]) {
+      if (--open[static_cast<size_t>(next)] == 0) order.push_back(next);
+    }
+  }
+  if (order.size() == n) return order;
+  for (const std::vector<int>& lane : schedule.lanes) {
+    for (int p : lane) {
+      if (open[static_cast<size_t>(p)] == 0) continue;
+      const Part& part = schedule.parts[static_cast<size_t>(p)];
+      return InvalidArgument("the order of lane ", part.lane, " contradicts the graph: its part of operator '", graph.op(part.op).name,
+                             "' waits for something that comes later");
+    }
+  }
+  return Internal("parts without an order");
+}
+
+}  // namespace plait
