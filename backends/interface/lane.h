@@ -59,6 +59,8 @@ class BoundLane {
   virtual Status error() const = 0;
   // Of the last finished inference, one per step; empty unless BindOptions::timings. Bookkeeping steps may hold zeros.
   virtual std::span<const StepTiming> timings() const = 0;
+  // Compute steps that run on the reference backend for want of anything better.
+  virtual int reference_steps() const { return 0; }
 };
 
 // Memory that a GPU lane shares with the host.
@@ -77,9 +79,12 @@ class Lane {
   // Whether this lane sees the host's cache lines coherently; if not, parts of different domains must not share one.
   virtual bool coherent() const = 0;
   // Called on the lane's host thread before the first Bind (a CPU lane pins the thread and makes its pool here). `is_own_thread`:
-  // the thread belongs to this lane alone and may be pinned.
+  // the thread belongs to this lane alone and may be pinned. Called again, on another thread, when a later session finds the former
+  // host thread gone (nothing is bound then) or hosts the lane elsewhere.
   virtual Status Start(bool is_own_thread) = 0;
-  // Called when no inference is in flight and none is expected soon.
+  // Cores that the lane's own threads were confined to, as the system says; empty: not pinned, or not started.
+  virtual std::vector<int> affinity() const { return {}; }
+  // Called on the host thread when no inference is in flight and none is expected soon.
   virtual void Park() noexcept {}
   // Memory that both this lane and the host can use in place; nullptr value: any host memory will do.
   virtual Result<std::unique_ptr<SharedMemory>> AllocateShared(int64_t bytes) = 0;
