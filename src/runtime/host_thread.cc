@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <future>
 #include <map>
 #include <mutex>
@@ -68,13 +69,11 @@ Status HostThread::Adopt(const std::shared_ptr<Lane>& lane) {
   Backoff backoff;
   while (!TryClaim()) backoff.Pause();
   Status status;
-  if (!started_.contains(lane.get())) {
-    RunHere([&] { status = lane->Start(/*is_own_thread=*/false); });
-    if (status.ok()) {
-      started_.insert(lane.get());
-      adopted_.push_back(lane);
-    }
-  }
+  RunHere([&] {
+    if (std::find(adopted_.begin(), adopted_.end(), lane) != adopted_.end()) return;
+    status = lane->Start(/*is_own_thread=*/false);
+    if (status.ok()) adopted_.push_back(lane);
+  });
   Release();
   return status.Annotated("lane " + lane->name());
 }

@@ -7,7 +7,6 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
-#include <set>
 #include <thread>
 #include <vector>
 
@@ -77,8 +76,7 @@ class HostThread {
 
   const std::shared_ptr<Lane> lane_;
   const pid_t pid_;
-  std::set<Lane*> started_;               // guarded by the claim
-  std::vector<std::shared_ptr<Lane>> adopted_;
+  std::vector<std::shared_ptr<Lane>> adopted_;    // touched by the thread itself only
   std::atomic<bool> claimed_{false};
   alignas(64) std::atomic<uint32_t> ticket_{0};   // grows with each task; the thread sleeps on it
   std::atomic<bool> parked_{false};

@@ -50,7 +50,7 @@ class FakeBackend final : public CpuBackend, public KernelRules {
   std::atomic<int> contexts{0}, parks{0}, runs{0};
   int context_threads = 0;
   std::thread::id context_thread_id;
-  std::thread::id run_thread_id;  // of the last run
+  std::atomic<std::thread::id> run_thread_id{};  // of the last run
 
  private:
   struct Context final : CpuContext {
