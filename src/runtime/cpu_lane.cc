@@ -116,7 +116,7 @@ Status BoundCpuLane::Prepare(const BackendList& backends, const std::vector<CpuC
 Status BoundCpuLane::PrepareStep(const Step& step, const BackendList& backends, const std::vector<CpuContext*>& contexts,
                                  PreparedStep* prepared) {
   if (step.kind == StepKind::kAcquire || step.kind == StepKind::kPublish || step.kind == StepKind::kSubmit) return Status();
-  if (step.kind != StepKind::kCompute) return Unsupported("a CPU lane runs no steps of this kind (", static_cast<int>(step.kind), ")");
+  if (step.kind != StepKind::kCompute) return Unsupported("a CPU lane runs no ", Name(step.kind), " steps");
   if (step.op < 0 || step.op >= graph_->op_count()) return Corrupt("operator ", step.op, " is not in the graph");
   const Operator& op = graph_->op(step.op);
 
