@@ -1,0 +1,13 @@
+# onnx/ holds all that knows protobuf. Without PLAIT_ONNX its entry points answer Unsupported (onnx_unavailable.cc).
+if(PLAIT_ONNX)
+  find_package(Protobuf REQUIRED)
+  find_path(ONNX_INCLUDE_DIR onnx/onnx_pb.h REQUIRED)
+  find_library(ONNX_PROTO_LIBRARY onnx_proto REQUIRED)
+  target_include_directories(${room} PRIVATE ${ONNX_INCLUDE_DIR})
+  target_link_libraries(${room} PRIVATE ${ONNX_PROTO_LIBRARY} protobuf::libprotobuf)
+  target_compile_definitions(${room} PRIVATE ONNX_ML=1 ONNX_NAMESPACE=onnx)
+  set_source_files_properties(${CMAKE_CURRENT_SOURCE_DIR}/${folder}/onnx_unavailable.cc PROPERTIES HEADER_FILE_ONLY ON)
+else()
+  file(GLOB onnx_sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/${folder}/onnx/*.cc)
+  set_source_files_properties(${onnx_sources} PROPERTIES HEADER_FILE_ONLY ON)
+endif()
