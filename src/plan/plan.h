@@ -12,7 +12,7 @@
 namespace plait {
 
 struct Plan {
-  uint64_t graph_hash = 0;          // Hash() of the graph that the steps refer to (after Optimize and PlaceCopies)
+  uint64_t graph_hash = 0;          // StructureHash() of the graph that the steps refer to (after Optimize and PlaceCopies); plans do not depend on weights
   std::string soc;                  // the SoC profile's description
   std::string plait_version;
   Schedule schedule;
