@@ -12,6 +12,7 @@
 namespace plait {
 
 using Tick = int64_t;  // 0.1 us
+inline constexpr int64_t kPsPerTick = 100000;
 inline constexpr Tick kForbidden = std::numeric_limits<Tick>::max();
 inline constexpr int kMaxUnits = 64;
 inline constexpr int kMaxLanes = 16;
@@ -44,6 +45,7 @@ struct ProblemOp {
   std::vector<Mode> modes;           // not empty
   int64_t out_bytes = 0;
   std::vector<ProblemEdge> inputs;
+  std::vector<double> memory_bound;  // [lane] share of the time bound by memory, 0 to 1; empty: 0 (contention only)
 };
 
 struct ProblemLane {
@@ -59,7 +61,18 @@ struct Problem {
   std::vector<std::vector<int64_t>> ps_per_byte;   // [from][to]
   std::vector<ProblemOp> ops;                      // topological order
   std::vector<Access> accesses;
+  std::vector<std::vector<double>> slow;           // [lane][other]: contention factors; empty: none
 };
+
+// Limits within which no sum of times or bytes can overflow a Tick, whatever the schedule.
+inline constexpr Tick kMaxTick = Tick{1} << 38;          // 7 hours: any one latency, handoff, entry or exit
+inline constexpr size_t kMaxProblemOps = size_t{1} << 21;
+inline constexpr int64_t kMaxOutBytes = int64_t{1} << 40;
+inline constexpr int64_t kMaxPsPerByte = int64_t{1} << 30;
+
+// Everything that the evaluator and the search rely on: sizes, limits, topological order, one lane at least for every operator.
+// InvalidArgument names the operator, lane and value.
+Status ValidateProblem(const Problem& problem);
 
 // A solution: how each operator is cut and in which order each lane works.
 struct Assignment {

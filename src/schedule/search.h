@@ -1,0 +1,30 @@
+// The search for a good assignment of a Problem. Pure and deterministic for a seed and a number of evaluations.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "src/base/status.h"
+#include "src/schedule/problem.h"
+#include "src/schedule/schedule.h"
+
+namespace plait {
+
+struct Solution {
+  Assignment assignment;
+  std::string strategy;          // the baseline's name if the search could not improve on it, else "search"
+  Tick lower_bound = 0;          // 0: none computed
+  int64_t evaluations = 0;       // moves priced: an operator taken out and every place for it considered
+  int64_t placements = 0;        // operators whose times were computed
+  struct Reference {
+    std::string name;
+    Tick makespan = 0;
+  };
+  std::vector<Reference> baselines;  // those that apply
+};
+
+// InvalidArgument if the problem is not valid. The result is never slower than any baseline.
+Result<Solution> Solve(const Problem& problem, const SearchOptions& options);
+
+}  // namespace plait
