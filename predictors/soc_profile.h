@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -56,10 +57,23 @@ Status SaveSocProfile(const SocProfile& profile, const std::string& path);
 class MeasuredLatency final : public LatencySource {
  public:
   explicit MeasuredLatency(const SocProfile& profile) : profile_(profile) {}  // outlived by `profile`
+  // The same answers, faster for this very graph object, which must outlive the source and stay as it is.
+  MeasuredLatency(const SocProfile& profile, const Graph& graph);
   Latency PartLatency(const Graph& graph, OpId op, const std::string& lane, const Region& region) const override;
 
  private:
+  const std::vector<Measurement>* Find(const Graph& graph, OpId op, size_t lane) const;
+
   const SocProfile& profile_;
+  const Graph* indexed_ = nullptr;
+  std::vector<const std::vector<Measurement>*> index_;  // [op * lanes + lane]; nullptr: never measured
 };
+
+// How a region lies in the operator's output: whole (axis -1, extent 0), cut along one axis, or neither (nullopt).
+struct CutOf {
+  int axis = -1;
+  int64_t extent = 0;
+};
+std::optional<CutOf> FindCut(const Graph& graph, const Operator& op, const Region& region);
 
 }  // namespace plait
