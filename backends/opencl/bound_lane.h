@@ -1,0 +1,73 @@
+// A plan's GPU steps, bound: segments of launches, submitted and polled without blocking.
+#pragma once
+
+#include <deque>
+#include <memory>
+#include <vector>
+
+#include "backends/interface/lane.h"
+#include "backends/opencl/arena.h"
+#include "backends/opencl/lower.h"
+
+namespace plait::opencl {
+
+class OpenClBoundLane final : public BoundLane {
+ public:
+  static Result<std::unique_ptr<OpenClBoundLane>> Create(std::shared_ptr<Device> device, const SharedRegistry& registry,
+                                                         OpenClMemory memory, const BindRequest& request);
+  ~OpenClBoundLane() override;
+
+  void Submit(uint64_t n) noexcept override;
+  LaneState Poll() noexcept override;
+  void Abandon() noexcept override;
+  Status error() const override { return error_; }
+  std::span<const StepTiming> timings() const override { return timings_; }
+
+ private:
+  // One thing to enqueue, for step `step`.
+  struct Command {
+    int64_t step = 0;
+    int handoff = -1;  // of the arena; -1: a launch
+    Launch launch;
+  };
+  // Steps [first, end) of the lane, handed to the device together.
+  struct Segment {
+    int64_t first = 0, end = 0;
+    std::vector<Wait> waits;       // on other lanes
+    std::vector<Command> commands;
+    bool acquires = false, publishes = false;
+  };
+  struct InFlight {
+    ClEvent last;                  // completes with the segment
+    int64_t finished_ns = 0;       // when it was seen complete; 0: not yet
+    std::vector<std::pair<int64_t, ClEvent>> events;  // with timings: step and event of each launch
+    int64_t submit_ns = 0;
+  };
+
+  OpenClBoundLane(std::shared_ptr<Device> device, const BindRequest& request) : device_(std::move(device)), request_(request) {}
+  Status Prepare(const SharedRegistry& registry, OpenClMemory memory);
+  Status PrepareSegment(const LowerContext& context, Segment* segment);
+  bool WaitsHold(const Segment& segment) const;
+  bool TrySubmit();                // true if a segment was submitted or the lane failed
+  bool TryFinish();                // true if a segment was finished or the lane failed
+  cl_int EnqueueSegment(Segment& segment, InFlight* flight, int64_t* step);
+  void ReadTimings(const InFlight& flight);
+  void Fail(const Segment& segment, int64_t step, const char* doing, cl_int error) noexcept;
+
+  std::shared_ptr<Device> device_;
+  BindRequest request_;
+  ClQueue queue_;
+  ClMem scratch_;
+  std::vector<std::shared_ptr<ClMem>> constants_;
+  std::unique_ptr<DeviceArena> arena_;   // after the queue: its destructor uses it
+  std::vector<Segment> segments_;
+  std::vector<StepTiming> timings_;
+  std::deque<InFlight> in_flight_;       // [finished_, submitted_)
+  size_t submitted_ = 0, finished_ = 0;  // segments of this inference
+  uint64_t inference_ = 0;
+  bool running_ = false;
+  int64_t ready_ns_ = 0;                 // when the next segment's waits were seen to hold; 0: not yet
+  Status error_;
+};
+
+}  // namespace plait::opencl

@@ -1,0 +1,4 @@
+# Headers only: the loader is opened at run time, so that Plait starts on machines without OpenCL.
+find_path(OPENCL_HEADERS CL/cl.h REQUIRED)
+target_include_directories(${room} SYSTEM PUBLIC ${OPENCL_HEADERS})
+target_link_libraries(${room} PUBLIC ${CMAKE_DL_LIBS})
