@@ -34,8 +34,10 @@ Pool2DAttrs Pool(const Kernel& kernel, bool count_include_pad = false);
 
 // Adds layers to a graph. Constants are named after their layer, ".weight", ".bias" and so on.
 //
-// Every tensor's power (its expected mean square) is tracked along the layers, and weights are scaled by the power of what they read, so that a
-// convolution's output has power 1 at any depth. Mistakes are kept by the graph's builder and reported by Finish().
+// Every tensor's power (its expected mean square) is tracked along the layers, and weights are scaled by the power of what they
+// read, so that a convolution's output has power 1 at any depth. Filters lose a part of their mean: what ReLUs leave has a
+// common positive mean, which would otherwise grow with depth until all images gave nearly the same output; without
+// any mean the network would be chaotic and amplify rounding. Mistakes are kept by the graph's builder and reported by Finish().
 class Network {
  public:
   Network(std::string_view name, uint64_t seed) : builder_(std::string(name)), random_(seed) {}
@@ -72,19 +74,30 @@ class Network {
   TensorId Scalar(const std::string& name, float value) { return builder_.Constant(name, Dims{}, {value}); }
 
   const Dims& shape(TensorId x) const { return builder_.shape(x); }
-  double power(TensorId x) const { return x == kNoTensor ? 1 : power_[static_cast<size_t>(x)]; }
-  double SetPower(TensorId x, double power);
+  double power(TensorId x) const { return level(x).power; }
+  void SetPower(TensorId x, double power) { SetLevel(x, {power, level(x).common}); }
 
   // The validated graph with `output` renamed "output".
   Result<Graph> Finish(TensorId output);
 
  private:
-  std::shared_ptr<ConstData> Allocate(const Dims& shape);
+  struct Level {
+    double power = 1;
+    double common = 0;  // the share of the power that is the square of the mean over all elements
+  };
+  static Level LevelAfter(UnaryKind kind);
+  Level level(TensorId x) const { return static_cast<size_t>(x) < levels_.size() && x >= 0 ? levels_[static_cast<size_t>(x)] : Level{}; }
+  void SetLevel(TensorId x, const Level& level);
+  // Weights that give power 1 from what they read, `x`. The filters stand one after another, or, interleaved, side by side.
+  TensorId Filters(const std::string& name, const Dims& shape, int64_t filters, bool interleaved, TensorId x);
+
+  std::shared_ptr<ConstData> Allocate(const std::string& name, const Dims& shape);
   TensorId Uniform(const std::string& name, int64_t count, float low, float high);
 
   GraphBuilder builder_;
   Random random_;
-  std::vector<double> power_;  // by tensor
+  std::vector<Level> levels_;   // by tensor
+  std::string out_of_memory_;   // the first constant that memory lacked for
 };
 
 // convolution, batch norm: named NAME.conv and NAME.bn
