@@ -63,7 +63,9 @@ Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedul
     if (part.lane < 0 || static_cast<size_t>(part.lane) >= lane_count) {
       return InvalidArgument("a part of operator '", op.name, "' is on lane ", part.lane, " of ", lane_count);
     }
-    regions[static_cast<size_t>(part.op)].push_back(part.region);
+    std::vector<Region>& of_op = regions[static_cast<size_t>(part.op)];
+    if (of_op.size() == kMaxPartsPerOp) return InvalidArgument("operator '", op.name, "' has more than ", kMaxPartsPerOp, " parts");
+    of_op.push_back(part.region);
   }
   for (OpId o = 0; o < graph.op_count(); ++o) {
     const Operator& op = graph.op(o);
