@@ -1,7 +1,9 @@
 // Changes to ONNX files before they are judged.
+#include <google/protobuf/text_format.h>
 #include <onnx/onnx_pb.h>
 
 #include <cmath>
+#include <cstring>
 #include <map>
 #include <random>
 
@@ -110,6 +112,25 @@ Status CutFinalSoftmax(std::string* bytes) {
     break;
   }
   return model.SerializeToString(bytes) ? Status() : Internal("cannot serialize");
+}
+
+std::string OnnxFromText(const std::string& text) {
+  onnx::ModelProto model;
+  std::string bytes;
+  if (!google::protobuf::TextFormat::ParseFromString(text, &model) || !model.SerializeToString(&bytes)) return {};
+  return bytes;
+}
+
+Result<OracleTensor> ReadOnnxTensor(std::string_view bytes) {
+  onnx::TensorProto proto;
+  if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Corrupt("not a TensorProto");
+  if (proto.data_type() != onnx::TensorProto::FLOAT) return Unsupported("not float32");
+  OracleTensor tensor{proto.name(), {proto.dims().begin(), proto.dims().end()}, {proto.float_data().begin(), proto.float_data().end()}};
+  if (tensor.values.empty()) {
+    tensor.values.resize(proto.raw_data().size() / sizeof(float));
+    if (!tensor.values.empty()) std::memcpy(tensor.values.data(), proto.raw_data().data(), tensor.values.size() * sizeof(float));
+  }
+  return tensor;
 }
 
 }  // namespace plait

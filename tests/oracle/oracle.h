@@ -44,4 +44,10 @@ Status RefillOnnxWeights(std::string* model, uint64_t seed);
 // Makes the input of the last Softmax the output, if the model's only output is a Softmax: differences before it are not squashed.
 Status CutFinalSoftmax(std::string* model);
 
+// A serialized ModelProto from protobuf's text form; empty if the text is malformed.
+std::string OnnxFromText(const std::string& text);
+
+// A serialized TensorProto of float32, as ONNX' test data holds inputs and outputs.
+Result<OracleTensor> ReadOnnxTensor(std::string_view bytes);
+
 }  // namespace plait

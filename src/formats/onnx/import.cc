@@ -7,6 +7,7 @@
 
 #include "src/base/checked.h"
 #include "src/base/file_io.h"
+#include "src/formats/messages.h"
 #include "src/formats/onnx/lowering.h"
 
 namespace plait {
@@ -325,8 +326,11 @@ class Importer {
 }  // namespace
 
 Result<Graph> ImportOnnx(std::string_view bytes, const ImportOptions& options) {
-  PLAIT_ASSIGN_OR_RETURN(OnnxModel model, DecodeOnnx(bytes));
-  return Importer(std::move(model), options, static_cast<int64_t>(bytes.size())).Run();
+  Result<OnnxModel> model = DecodeOnnx(bytes);
+  if (!model.ok()) return Readable(model.status());
+  Result<Graph> graph = Importer(std::move(*model), options, static_cast<int64_t>(bytes.size())).Run();
+  if (!graph.ok()) return Readable(graph.status());
+  return graph;
 }
 
 Result<Graph> ImportOnnxFile(const std::string& path, const ImportOptions& options) {

@@ -1,0 +1,89 @@
+#include "src/formats/load.h"
+
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <filesystem>
+
+#include "src/base/file_io.h"
+#include "src/formats/json_graph.h"
+#include "src/formats/onnx_export.h"
+#include "tests/formats/sample_graphs.h"
+
+namespace plait {
+namespace {
+
+class LoadModel : public testing::Test {
+ protected:
+  void SetUp() override {
+    folder_ = testing::TempDir() + "/plait_load_" + std::to_string(::getpid());
+    std::filesystem::create_directories(folder_);
+  }
+  void TearDown() override { std::filesystem::remove_all(folder_); }
+
+  std::string Write(const std::string& name, const std::string& content) {
+    const std::string path = folder_ + "/" + name;
+    EXPECT_TRUE(WriteFileAtomically(path, content).ok());
+    return path;
+  }
+  // The message, which must name the path.
+  std::string Refusal(const std::string& path) {
+    const Result<Graph> graph = LoadModelFile(path);
+    EXPECT_FALSE(graph.ok());
+    EXPECT_NE(graph.status().message().find(path), std::string::npos) << graph.status().message();
+    return graph.status().message();
+  }
+  void ExpectRefusal(const std::string& content, const std::string& says) {
+    const std::string message = Refusal(Write("model", content));
+    EXPECT_NE(message.find(says), std::string::npos) << message;
+  }
+
+  std::string folder_;
+};
+
+TEST_F(LoadModel, DecidesByTheContent) {
+  const Result<Graph> graph = EveryOperator();
+  ASSERT_TRUE(WriteGraphJsonFile(*graph, folder_ + "/looks_like.onnx").ok());
+  const Result<Graph> json = LoadModelFile(folder_ + "/looks_like.onnx");
+  ASSERT_TRUE(json.ok()) << json.status().message();
+  EXPECT_EQ(Hash(*json), Hash(*graph));
+  const Result<std::string> onnx = ExportOnnx(*graph);
+  if (onnx.status().code() == PLAIT_UNSUPPORTED) GTEST_SKIP() << onnx.status().message();
+  ASSERT_TRUE(onnx.ok()) << onnx.status().message();
+  const Result<Graph> back = LoadModelFile(Write("looks_like.json", *onnx));
+  EXPECT_TRUE(back.ok()) << back.status().message();
+}
+
+TEST_F(LoadModel, SaysWhatAFileLacks) {
+  EXPECT_NE(Refusal(folder_ + "/missing.onnx").find("no such file"), std::string::npos);
+  EXPECT_NE(Refusal(folder_).find("directory"), std::string::npos);
+  ASSERT_EQ(::mkfifo((folder_ + "/fifo").c_str(), 0600), 0);
+  EXPECT_NE(Refusal(folder_ + "/fifo").find("regular"), std::string::npos);
+  ExpectRefusal("", "empty");
+  EXPECT_FALSE(LoadModelFile(std::string("a\0b", 3)).ok());
+  EXPECT_FALSE(LoadModelFile(std::string(5000, 'x')).ok());
+}
+
+TEST_F(LoadModel, NamesOtherFormats) {
+  ExpectRefusal(std::string("\x18\0\0\0TFL3", 8), "TensorFlow Lite");
+  ExpectRefusal("\x1f\x8b\x08 and so on", "gzip");
+  ExpectRefusal("PK\x03\x04 and so on", "zip");
+  ExpectRefusal("\x89PNG\r\n\x1a\n", "PNG");
+  ExpectRefusal("\x89HDF\r\n\x1a\n", "HDF5");
+  ExpectRefusal("\xff\xfe{\0", "UTF-16");
+  ExpectRefusal("version https://git-lfs.github.com/spec/v1\noid", "git lfs pull");
+  ExpectRefusal("hello, world\n", "text");
+  ExpectRefusal("%n%s%n", "text");
+  ExpectRefusal(std::string(100, '\xfe'), "ONNX and Plait's graph JSON");
+  ExpectRefusal("{}", "format");
+  ExpectRefusal("{\"format\": \"plait-gr", "JSON");
+}
+
+TEST_F(LoadModel, TruncatedModelsSaySo) {
+  const Result<std::string> onnx = ExportOnnx(*EveryOperator());
+  if (onnx.status().code() == PLAIT_UNSUPPORTED) GTEST_SKIP() << onnx.status().message();
+  ExpectRefusal(onnx->substr(0, onnx->size() / 2), "truncated");
+}
+
+}  // namespace
+}  // namespace plait
