@@ -15,7 +15,7 @@ struct ImportOptions {
   std::map<std::string, Dims> shapes;
   // Constants beyond four times the file's size that a model may make while it is read: filled tensors (ConstantOfShape),
   // expanded or rearranged weights. A model that wants more is refused.
-  int64_t max_generated_bytes = int64_t{1} << 30;
+  int64_t max_generated_bytes = int64_t{2} << 30;
 };
 
 // Reads a serialized ModelProto: float32, static shapes, opset 7 and later. The result is valid; its inputs and outputs have the
