@@ -16,7 +16,7 @@ struct OrderDpOptions {
   int64_t* evaluations = nullptr;  // joins priced are added here
 };
 
-// The best plan found with plan.sequence as it is; never slower than `plan`. Problems without access by region.
+// The best plan found with plan.sequence as it is; never slower than `plan`, whose makespan is right.
 SequencePlan SolveAlongOrder(const Net& net, const SequencePlan& plan, const OrderDpOptions& options);
 
 }  // namespace plait

@@ -22,16 +22,15 @@ class Search {
       if (b.plan.makespan < first->plan.makespan) first = &b;
     }
     best_ = first->plan;
-    by_region_ = std::any_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; });
-    if (!by_region_) {
-      OrderDpOptions dp;
-      dp.passes = 4;
-      for (const Baseline& b : starts) {
-        if (b.name != "heft" && b.name != "fastest") continue;
-        const SequencePlan solved = SolveAlongOrder(net_, b.plan, dp);
-        if (solved.makespan < best_.makespan) best_ = solved;
-      }
+    OrderDpOptions dp;
+    dp.passes = getenv("DPP") ? atoi(getenv("DPP")) : 4;
+    dp.width = getenv("DP") ? atoi(getenv("DP")) : 16;
+    for (const Baseline& b : starts) {
+      if (b.name != "heft" && b.name != "fastest") continue;
+      const SequencePlan solved = SolveAlongOrder(net_, b.plan, dp);
+      if (solved.makespan < best_.makespan) best_ = solved;
     }
+    if (getenv("DPONLY")) return;
     Anneal(0.1);
   }
 
@@ -102,7 +101,6 @@ class Search {
   Engine<kD> engine_;
   Random random_;
   SequencePlan best_;
-  bool by_region_ = false;
   int64_t evaluations_ = 0;
 };
 
