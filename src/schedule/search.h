@@ -15,8 +15,7 @@ struct Solution {
   Assignment assignment;
   std::string strategy;          // the baseline's name if the search could not improve on it, else "search"
   Tick lower_bound = 0;          // 0: none computed
-  int64_t evaluations = 0;       // moves priced: an operator taken out and every place for it considered
-  int64_t placements = 0;        // operators whose times were computed
+  int64_t evaluations = 0;       // splits of an operator that were optimised
   struct Reference {
     std::string name;
     Tick makespan = 0;
