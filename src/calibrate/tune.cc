@@ -1,0 +1,250 @@
+#include "src/calibrate/tune.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <set>
+#include <tuple>
+#include <utility>
+
+#include "src/base/clock.h"
+#include "src/calibrate/corrected_latency.h"
+#include "src/calibrate/handoff_gaps.h"
+#include "src/calibrate/measuring.h"
+#include "src/calibrate/statistics.h"
+#include "src/graph/operators.h"
+
+namespace plait {
+namespace {
+
+constexpr int kTimedRuns = 5;            // inferences with a clock on every step, from which costs are corrected
+constexpr double kSecondsPerRound = 4;   // slow networks get fewer runs
+constexpr int kLeastRuns = 3, kLeastGuardRuns = 7;
+constexpr double kFillsCachesUs = 30e3;  // a network slower than this does not care what ran before it
+
+struct Contender {
+  std::string name;
+  Schedule schedule;
+  std::shared_ptr<const Plan> plan;
+  std::unique_ptr<Session> session;
+  std::vector<double> us;                // of the current round
+  double score = 0;                      // median over the best single lane's of the same round
+};
+
+bool SameWork(const Schedule& a, const Schedule& b) {
+  if (a.parts.size() != b.parts.size() || a.lanes.size() != b.lanes.size()) return false;
+  for (size_t lane = 0; lane < a.lanes.size(); ++lane) {
+    if (a.lanes[lane].size() != b.lanes[lane].size()) return false;
+    for (size_t i = 0; i < a.lanes[lane].size(); ++i) {
+      const Part& x = a.parts[static_cast<size_t>(a.lanes[lane][i])];
+      const Part& y = b.parts[static_cast<size_t>(b.lanes[lane][i])];
+      if (x.op != y.op || !(x.region == y.region)) return false;
+    }
+  }
+  return true;
+}
+
+class Tuner {
+ public:
+  Tuner(std::shared_ptr<const Graph> graph, const LanesToMeasure& lanes, const SocProfile& profile, const TuneOptions& options)
+      : graph_(std::move(graph)), lanes_(lanes), profile_(profile), options_(options), measured_(profile, *graph_), corrected_(measured_, *graph_) {}
+
+  Result<TuneResult> Run() {
+    start_ns_ = NowNs();
+    lanes_.planning = WithProfile(lanes_.planning);
+    costs_ = CostsFrom(profile_, &corrected_);
+    PLAIT_RETURN_IF_ERROR(OpenSingles());
+    for (int round = 0; round < options_.max_rounds; ++round) {
+      if (round > 0 && ElapsedS() > options_.max_seconds) break;
+      Show(StrCat("tuning ", graph_->name, ": round ", round + 1, " of ", options_.max_rounds), round);
+      PLAIT_ASSIGN_OR_RETURN(const bool is_new, TryNextPlan());
+      if (!is_new) break;
+    }
+    return Decide();
+  }
+
+ private:
+  double ElapsedS() const { return static_cast<double>(NowNs() - start_ns_) / 1e9; }
+
+  void Show(const std::string& what, int round) const {
+    if (!options_.progress) return;
+    const double rounds = options_.max_rounds + 1.0;
+    options_.progress(what, round / rounds, round == 0 ? -1 : ElapsedS() / round * (rounds - round));
+  }
+
+  std::vector<PlanningLane> WithProfile(std::vector<PlanningLane> lanes) const {
+    ApplyProfile(profile_, &lanes);
+    return lanes;
+  }
+
+  Result<std::unique_ptr<Contender>> Open(const std::string& name, Schedule schedule) const {
+    PLAIT_ASSIGN_OR_RETURN(Plan plan, Lower(*graph_, lanes_.planning, schedule));
+    plan.soc = profile_.soc;
+    auto contender = std::make_unique<Contender>();
+    contender->name = name;
+    contender->schedule = std::move(schedule);
+    contender->plan = std::make_shared<Plan>(std::move(plan));
+    PLAIT_ASSIGN_OR_RETURN(contender->session, OpenForMeasuring(graph_, contender->plan, lanes_, options_.bind, /*timings=*/false));
+    return contender;
+  }
+
+  Status OpenSingles() {
+    for (LaneId lane = 0; lane < static_cast<LaneId>(lanes_.lanes.size()); ++lane) {
+      Result<Schedule> schedule = SingleLaneSchedule(*graph_, lanes_.planning, lane);
+      if (!schedule.ok()) continue;  // it lacks an operator
+      for (Part& part : schedule->parts) {
+        part.predicted_us = measured_.PartLatency(*graph_, part.op, lanes_.planning[static_cast<size_t>(lane)].spec.name, part.region).us;
+        part.predicted_start_us = schedule->predicted_us;
+        schedule->predicted_us += part.predicted_us;
+      }
+      PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Contender> single, Open(lanes_.lanes[static_cast<size_t>(lane)]->name(), std::move(schedule).value()));
+      singles_.push_back(std::move(single));
+    }
+    return Status();
+  }
+
+  // Searches, runs the plan found beside the single lanes and the best plan so far, and learns. False: nothing new was found.
+  Result<bool> TryNextPlan() {
+    const int64_t search_ns = NowNs();
+    PLAIT_ASSIGN_OR_RETURN(Schedule schedule, PlanSchedule(*graph_, lanes_.planning, costs_, options_.search));
+    result_.planning_us = std::max(result_.planning_us, static_cast<double>(NowNs() - search_ns) / 1e3);
+    for (const auto* known : {&singles_, &plans_}) {
+      for (const std::unique_ptr<Contender>& contender : *known) {
+        if (SameWork(contender->schedule, schedule)) return false;
+      }
+    }
+    const double predicted_us = schedule.predicted_us;
+    PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Contender> plan, Open("plan", std::move(schedule)));
+    std::vector<Contender*> contenders = {plan.get()};
+    for (const std::unique_ptr<Contender>& single : singles_) contenders.push_back(single.get());
+    PLAIT_RETURN_IF_ERROR(RunInTurns(contenders, options_.runs_per_round, kLeastRuns, kSecondsPerRound));
+    const Contender* single = BestSingle();
+    const double single_us = single == nullptr ? 0 : MedianOf(single->us);
+    const double plan_us = MedianOf(plan->us);
+    plan->score = single == nullptr ? plan_us : plan_us / single_us;
+    result_.rounds.push_back({predicted_us, plan_us, single_us});
+    PLAIT_RETURN_IF_ERROR(LearnFrom(*plan));
+    plans_.push_back(std::move(plan));
+    return true;
+  }
+
+  const Contender* BestSingle() const {
+    const auto best = std::min_element(singles_.begin(), singles_.end(), [](const auto& a, const auto& b) { return MedianOf(a->us) < MedianOf(b->us); });
+    return best == singles_.end() ? nullptr : best->get();
+  }
+
+  // Each contender in turn, starting with another one every time; before each timed inference one that wakes the lanes and warms the caches.
+  Status RunInTurns(const std::vector<Contender*>& contenders, int runs, int least_runs, double seconds) {
+    for (Contender* contender : contenders) contender->us.clear();
+    const int64_t begin_ns = NowNs();
+    for (int run = 0; run < runs; ++run) {
+      if (run >= least_runs && static_cast<double>(NowNs() - begin_ns) / 1e9 > seconds) break;
+      for (size_t k = 0; k < contenders.size(); ++k) {
+        PLAIT_RETURN_IF_ERROR(StopIfAsked(options_.stop));
+        Contender& contender = *contenders[(k + static_cast<size_t>(run)) % contenders.size()];
+        if (contender.us.empty() || contender.us.back() < kFillsCachesUs) PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));
+        PLAIT_ASSIGN_OR_RETURN(const double us, TimedRun(contender.session.get()));
+        contender.us.push_back(us);
+      }
+    }
+    return Status();
+  }
+
+  // Corrects the costs by what the plan's parts and handoffs took inside it.
+  Status LearnFrom(const Contender& plan) {
+    PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Session> timed, OpenForMeasuring(graph_, plan.plan, lanes_, options_.bind, /*timings=*/true));
+    std::map<std::tuple<OpId, LaneId, int, int64_t>, std::vector<double>> parts;
+    HandoffGaps gaps(lanes_.lanes.size());
+    PLAIT_RETURN_IF_ERROR(timed->Run());
+    for (int run = 0; run < kTimedRuns; ++run) {
+      PLAIT_RETURN_IF_ERROR(StopIfAsked(options_.stop));
+      PLAIT_RETURN_IF_ERROR(timed->Run());
+      for (const StepTime& time : StepTimesOf(*graph_, plan.plan->program, timed->timings())) {
+        parts[{time.op, time.lane, time.cut.axis, time.cut.extent}].push_back(time.us);
+      }
+      gaps.Add(plan.plan->program, timed->timings());
+    }
+    // Equal operators share a cost: their median.
+    std::map<std::tuple<std::string, LaneId, int, int64_t>, std::pair<OpId, std::vector<double>>> by_signature;
+    for (const auto& [key, samples] : parts) {
+      const auto& [op, lane, axis, extent] = key;
+      auto& entry = by_signature[{OpSignature(*graph_, graph_->op(op)), lane, axis, extent}];
+      entry.first = op;
+      entry.second.push_back(MedianOf(samples));
+    }
+    for (const auto& [key, entry] : by_signature) {
+      const auto& [signature, lane, axis, extent] = key;
+      corrected_.Learn(entry.first, lanes_.lanes[static_cast<size_t>(lane)]->name(), {axis, extent}, MedianOf(entry.second));
+    }
+    corrected_.Settle();
+    gaps.Correct(lanes_.planning, &costs_);
+    return Status();
+  }
+
+  Result<TuneResult> Decide() {
+    Show("comparing the plan of " + graph_->name + " with the best single lane", options_.max_rounds);
+    if (singles_.empty() && plans_.empty()) return Unsupported("no lane can run ", graph_->name, " alone and no plan was found");
+    Contender* single = nullptr;
+    if (!singles_.empty()) {
+      if (singles_.front()->us.empty()) PLAIT_RETURN_IF_ERROR(RunInTurns(Pointers(singles_), options_.runs_per_round, kLeastRuns, kSecondsPerRound));
+      single = const_cast<Contender*>(BestSingle());
+      result_.best_single = single->name;
+    }
+    const auto best = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) { return a->score < b->score; });
+    Contender* plan = best == plans_.end() ? nullptr : best->get();
+    if (plan != nullptr && single != nullptr) {
+      PLAIT_RETURN_IF_ERROR(RunInTurns({plan, single}, options_.runs_of_guard, kLeastGuardRuns, 2 * kSecondsPerRound));
+      std::vector<double> differences;
+      for (size_t i = 0; i < plan->us.size(); ++i) differences.push_back(plan->us[i] - single->us[i]);
+      if (MedianInterval(differences).high >= 0) plan = nullptr;
+    }
+    const Contender* chosen = plan != nullptr ? plan : single;
+    result_.plan = *chosen->plan;
+    result_.measured_us = MedianOf(chosen->us);
+    result_.best_single_us = single == nullptr ? 0 : MedianOf(single->us);
+    result_.measured = static_cast<int>(corrected_.measured());
+    result_.avoided = std::max(0, SearchSpace() - result_.measured);
+    return std::move(result_);
+  }
+
+  static std::vector<Contender*> Pointers(const std::vector<std::unique_ptr<Contender>>& contenders) {
+    std::vector<Contender*> out;
+    for (const auto& contender : contenders) out.push_back(contender.get());
+    return out;
+  }
+
+  // Distinct (signature, lane, cut) that the search may choose.
+  int SearchSpace() const {
+    std::set<std::string> seen;
+    int count = 0;
+    for (OpId op = 0; op < graph_->op_count(); ++op) {
+      if (IsView(graph_->op(op).kind) || !seen.insert(OpSignature(*graph_, graph_->op(op))).second) continue;
+      int options = 1;
+      for (const CutAxis& cut : SharedCuts(*graph_, op, lanes_.planning)) options += cut.units - 1;
+      for (const PlanningLane& lane : lanes_.planning) count += lane.rules->Supports(*graph_, op).supported ? options : 0;
+    }
+    return count;
+  }
+
+  const std::shared_ptr<const Graph> graph_;
+  LanesToMeasure lanes_;
+  const SocProfile& profile_;
+  const TuneOptions& options_;
+  const MeasuredLatency measured_;
+  CorrectedLatency corrected_;
+  PlanningCosts costs_;
+  std::vector<std::unique_ptr<Contender>> singles_, plans_;
+  int64_t start_ns_ = 0;
+  TuneResult result_;
+};
+
+}  // namespace
+
+Result<TuneResult> TunePlan(const std::shared_ptr<const Graph>& graph, const LanesToMeasure& lanes, const SocProfile& profile, const TuneOptions& options) {
+  if (lanes.lanes.empty() || lanes.lanes.size() != lanes.planning.size() || lanes.lanes.size() != profile.lanes.size()) {
+    return InvalidArgument("tuning has ", lanes.lanes.size(), " lanes, ", lanes.planning.size(), " planning lanes and a profile of ", profile.lanes.size());
+  }
+  return Tuner(graph, lanes, profile, options).Run();
+}
+
+}  // namespace plait
