@@ -68,6 +68,7 @@ Result<Dims> ReduceShape(const Graph& graph, const Operator& op) {
 Region ReduceRegion(const Graph& graph, const Operator& op, int, const Region& out) {
   const auto& a = op.as<ReduceAttrs>();
   Region in = Region::Whole(graph.input(op, 0).shape);
+  if (out.IsEmpty()) in.size = Dims::Filled(in.size.rank(), 0);
   int next = 0;
   for (int i = 0; i < in.size.rank(); ++i) {
     if (!Reduces(a, i)) {
