@@ -1,0 +1,219 @@
+#include "src/schedule/bounds.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "src/schedule/net.h"
+
+namespace plait {
+namespace {
+
+// Prices are shares of kPriceOne, so that sums stay exact in integers.
+constexpr int64_t kPriceOne = 1 << 16;
+
+class Bounder {
+ public:
+  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)) {
+    for (int o = 0; o < net.n; ++o) shortest_[static_cast<size_t>(o)] = Shortest(o);
+  }
+
+  Tick Run() {
+    if (net_.n == 0) return 0;
+    const Tick least_exit = *std::min_element(net_.exit.begin(), net_.exit.end());
+    const Tick path = LongestPath();
+    std::vector<int> cuts;
+    if (std::none_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; })) cuts = CutOperators();
+    // finish[i]: no schedule ends the i-th cut operator earlier.
+    std::vector<Tick> finish;
+    Tick begin = *std::min_element(net_.entry.begin(), net_.entry.end());
+    int before = -1;
+    for (int cut : cuts) {
+      begin += std::max(StageWork(before + 1, cut), StagePath(before, cut)) + shortest_[static_cast<size_t>(cut)];
+      before = cut;
+    }
+    const Tick stages = begin + std::max(StageWork(before + 1, net_.n), StagePath(before, net_.n)) + least_exit;
+    return std::max({path, stages, StageWork(0, net_.n) + *std::min_element(net_.entry.begin(), net_.entry.end())});
+  }
+
+ private:
+  // The shortest time in which the operator can be done once all it reads is everywhere.
+  Tick Shortest(int o) const {
+    Tick best = kInfinite;
+    for (int mode = 0; mode < net_.ModeCount(o); ++mode) {
+      const NetMode& m = net_.Mode(o, mode);
+      // The U-th smallest of the lanes' least latencies of at least u units.
+      std::vector<Tick> times;
+      for (int d = 0; d < net_.lanes; ++d) {
+        for (int u = 1; u <= m.units; ++u) times.push_back(net_.Floor(m, d, u));
+      }
+      std::nth_element(times.begin(), times.begin() + (m.units - 1), times.end());
+      best = std::min(best, times[static_cast<size_t>(m.units - 1)]);
+    }
+    return best;
+  }
+
+  Tick LongestPath() const {
+    const Tick least_entry = *std::min_element(net_.entry.begin(), net_.entry.end());
+    const Tick least_exit = *std::min_element(net_.exit.begin(), net_.exit.end());
+    std::vector<Tick> finish(static_cast<size_t>(net_.n), 0);
+    Tick most = 0;
+    for (int o = 0; o < net_.n; ++o) {
+      // With access by region a consumer's part need not wait for the whole producer: only its shortest part is certain.
+      Tick start = net_.IsSource(o) ? least_entry : 0;
+      for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) {
+        if (net_.in_access[static_cast<size_t>(e)] < 0) start = std::max(start, finish[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])]);
+      }
+      finish[static_cast<size_t>(o)] = start + shortest_[static_cast<size_t>(o)];
+      most = std::max(most, finish[static_cast<size_t>(o)] + (net_.IsSink(o) ? least_exit : 0));
+    }
+    return most;
+  }
+
+  // Operators whose number separates the graph: comparable with every other operator. An operator o is one if every earlier operator
+  // reaches it and it reaches every later one.
+  std::vector<int> CutOperators() const {
+    // o is reached by all earlier ones iff every earlier operator but its ancestors has ... : count open operators instead. An operator is
+    // open while it has a consumer not yet seen (or none at all). o comparable with all earlier ones: of those before o, all that are open
+    // without consumers below o feed o, which holds iff the operators before o without a consumer before o are all inputs of o.
+    std::vector<int> cuts;
+    std::vector<int> seen_consumers(static_cast<size_t>(net_.n), 0);
+    std::vector<int> last_consumer(static_cast<size_t>(net_.n), -1);
+    for (int o = 0; o < net_.n; ++o) {
+      for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) last_consumer[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])] = o;
+    }
+    std::vector<char> below(static_cast<size_t>(net_.n), 0), above(static_cast<size_t>(net_.n), 0);
+    // Forward: ends[o] operators before o that no operator before o reads.
+    int ends = 0;
+    for (int o = 0; o < net_.n; ++o) {
+      int joined = 0;
+      for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) {
+        joined += seen_consumers[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])]++ == 0;
+      }
+      above[static_cast<size_t>(o)] = joined == ends;
+      ends += 1 - joined;
+    }
+    // Backward: operators after o none of whose producers comes after o.
+    std::vector<int> seen_producers(static_cast<size_t>(net_.n), 0);
+    int begins = 0;
+    for (int o = net_.n - 1; o >= 0; --o) {
+      int joined = 0;
+      for (int k = net_.out_begin[static_cast<size_t>(o)]; k < net_.out_begin[static_cast<size_t>(o) + 1]; ++k) {
+        joined += seen_producers[static_cast<size_t>(net_.out_op[static_cast<size_t>(k)])]++ == 0;
+      }
+      below[static_cast<size_t>(o)] = joined == begins;
+      begins += 1 - joined;
+    }
+    for (int o = 0; o < net_.n; ++o) {
+      if (above[static_cast<size_t>(o)] && below[static_cast<size_t>(o)]) cuts.push_back(o);
+    }
+    return cuts;
+  }
+
+  // The longest path strictly between two cut operators.
+  Tick StagePath(int before, int after) const {
+    std::vector<Tick> finish(static_cast<size_t>(after - before - 1), 0);
+    Tick most = 0;
+    for (int o = before + 1; o < after; ++o) {
+      Tick start = 0;
+      for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) {
+        const int p = net_.in_op[static_cast<size_t>(e)];
+        if (p > before && net_.in_access[static_cast<size_t>(e)] < 0) start = std::max(start, finish[static_cast<size_t>(p - before - 1)]);
+      }
+      finish[static_cast<size_t>(o - before - 1)] = start + shortest_[static_cast<size_t>(o)];
+      most = std::max(most, finish[static_cast<size_t>(o - before - 1)]);
+    }
+    return most;
+  }
+
+  // Work over capacity of the operators [begin, end): for any prices of the lanes' time that sum to one, the least priced work is a bound; the prices
+  // are raised where the cheapest splits put most work.
+  Tick StageWork(int begin, int end) const {
+    if (begin >= end) return 0;
+    const size_t D = static_cast<size_t>(net_.lanes);
+    std::vector<int64_t> price(D, kPriceOne / static_cast<int64_t>(D));
+    price[0] += kPriceOne - price[0] * static_cast<int64_t>(D);
+    Tick best = 0;
+    std::vector<Tick> load(D);
+    for (int round = 0; round < kRounds; ++round) {
+      std::fill(load.begin(), load.end(), 0);
+      Tick whole = 0, rest = 0;  // ticks, and the sum of what is left of each in shares of a tick
+      for (int o = begin; o < end; ++o) {
+        const Tick priced = CheapestSplit(o, price, &load);
+        whole += priced / kPriceOne;
+        rest += priced % kPriceOne;
+      }
+      best = std::max(best, whole + (rest + kPriceOne - 1) / kPriceOne);
+      if (D == 1) break;
+      Reprice(load, round, &price);
+    }
+    return best;
+  }
+
+  // Moves a share of the price from lanes with little work to lanes with much.
+  static void Reprice(const std::vector<Tick>& load, int round, std::vector<int64_t>* price) {
+    const size_t D = load.size();
+    size_t most = 0, least = 0;
+    for (size_t d = 1; d < D; ++d) {
+      if (load[d] > load[most]) most = d;
+      if ((*price)[d] > 0 && (load[d] < load[least] || (*price)[least] == 0)) least = d;
+    }
+    if (most == least) return;
+    const int64_t step = std::min((*price)[least], std::max<int64_t>(1, kPriceOne / (8 + 2 * round)));
+    (*price)[most] += step;
+    (*price)[least] -= step;
+  }
+
+  // The least priced work of a split of the operator; its work is added to the loads.
+  Tick CheapestSplit(int o, const std::vector<int64_t>& price, std::vector<Tick>* load) const {
+    Tick best = kInfinite;
+    std::vector<int> best_units(static_cast<size_t>(net_.lanes), 0);
+    int best_mode = 0;
+    for (int mode = 0; mode < net_.ModeCount(o); ++mode) {
+      const NetMode& m = net_.Mode(o, mode);
+      const size_t U = static_cast<size_t>(m.units);
+      // least[d][u]: u units on the lanes before d + 1.
+      std::vector<std::vector<Tick>> least(static_cast<size_t>(net_.lanes), std::vector<Tick>(U + 1, kInfinite));
+      std::vector<std::vector<int>> here(static_cast<size_t>(net_.lanes), std::vector<int>(U + 1, 0));
+      for (int d = 0; d < net_.lanes; ++d) {
+        for (size_t u = 0; u <= U; ++u) {
+          for (size_t own = 0; own <= u; ++own) {
+            const Tick cost = net_.Cost(m, d, static_cast<int>(own));
+            const Tick rest = d == 0 ? (u == own ? 0 : kInfinite) : least[static_cast<size_t>(d) - 1][u - own];
+            if (cost >= kInfinite || rest >= kInfinite || (own > 0 && static_cast<int>(own) < m.min_units)) continue;
+            const Tick sum = rest + cost * price[static_cast<size_t>(d)];
+            if (sum >= least[static_cast<size_t>(d)][u]) continue;
+            least[static_cast<size_t>(d)][u] = sum;
+            here[static_cast<size_t>(d)][u] = static_cast<int>(own);
+          }
+        }
+      }
+      const Tick total = least.back()[U];
+      if (total >= best) continue;
+      best = total;
+      best_mode = mode;
+      size_t u = U;
+      for (int d = net_.lanes - 1; d >= 0; --d) {
+        best_units[static_cast<size_t>(d)] = here[static_cast<size_t>(d)][u];
+        u -= static_cast<size_t>(best_units[static_cast<size_t>(d)]);
+      }
+    }
+    for (int d = 0; d < net_.lanes; ++d) {
+      (*load)[static_cast<size_t>(d)] += net_.Cost(net_.Mode(o, best_mode), d, best_units[static_cast<size_t>(d)]);
+    }
+    return best;
+  }
+
+  static constexpr int kRounds = 60;
+
+  const Net& net_;
+  std::vector<Tick> shortest_;
+};
+
+}  // namespace
+
+Tick LowerBound(const Problem& problem) {
+  const Net net(problem);
+  return Bounder(net).Run();
+}
+
+}  // namespace plait
