@@ -125,8 +125,9 @@ class Verifier {
     return Status();
   }
 
-  // The view is `region` of its tensor, and exactly where that lies.
-  Status CheckView(StepRef s, const View& view) const {
+  // The view's region lies inside its tensor, and the view is exactly where that is stored. Only the read of a part that consists of
+  // padding alone may be empty.
+  Status CheckView(StepRef s, const View& view, bool may_be_empty = false) const {
     if (view.tensor < 0 || view.tensor >= graph_.tensor_count()) return Fault(s, "a view is of tensor ", view.tensor);
     const Tensor& tensor = graph_.tensor(view.tensor);
     const Dims& shape = tensor.shape;
@@ -135,7 +136,7 @@ class Verifier {
     if (view.region.begin.rank() != rank || view.region.size.rank() != rank || view.strides.rank() != rank) return fault("has another rank");
     for (int i = 0; i < rank; ++i) {
       const int64_t begin = view.region.begin[i], size = view.region.size[i];
-      if (begin < 0 || size < 1 || size > shape[i] || begin > shape[i] - size) return fault("is out of range: ", ToString(view.region));
+      if (begin < 0 || size < (may_be_empty ? 0 : 1) || size > shape[i] || begin > shape[i] - size) return fault("is out of range: ", ToString(view.region));
     }
     const TensorStorage& storage = storage_[Index(view.tensor)];
     if (view.dtype != tensor.dtype) return fault("has another dtype");
@@ -168,8 +169,8 @@ class Verifier {
         if (read.buffer != kConstantBuffer) return Fault(s, "read ", i, " of an absent input is in buffer ", read.buffer);
         continue;
       }
-      PLAIT_RETURN_IF_ERROR(CheckView(s, read));
       const Region needed = InputRegion(graph_, op, static_cast<int>(i), step.region);
+      PLAIT_RETURN_IF_ERROR(CheckView(s, read, needed.IsEmpty()));
       if (!(read.region == needed)) return Fault(s, "read ", i, " is ", ToString(read.region), " instead of ", ToString(needed));
     }
     writes_[Index(op.output)].push_back({s, step.region});
