@@ -121,6 +121,19 @@ std::string OnnxFromText(const std::string& text) {
   return bytes;
 }
 
+Result<std::string> FixLaterInputs(std::string_view bytes, const std::vector<std::string>& tensors) {
+  onnx::ModelProto model;
+  if (!model.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Corrupt("not an ONNX model");
+  onnx::GraphProto* graph = model.mutable_graph();
+  if (graph->input_size() != static_cast<int>(tensors.size())) return InvalidArgument("another number of inputs");
+  for (int i = 1; i < graph->input_size(); ++i) {
+    onnx::TensorProto* constant = graph->add_initializer();
+    if (!constant->ParseFromString(tensors[static_cast<size_t>(i)])) return Corrupt("not a tensor");
+    constant->set_name(graph->input(i).name());
+  }
+  return model.SerializeAsString();
+}
+
 Result<OracleTensor> ReadOnnxTensor(std::string_view bytes) {
   onnx::TensorProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Corrupt("not a TensorProto");

@@ -47,6 +47,9 @@ Status CutFinalSoftmax(std::string* model);
 // A serialized ModelProto from protobuf's text form; empty if the text is malformed.
 std::string OnnxFromText(const std::string& text);
 
+// The model with inputs 1, 2, ... as constants: the i-th has the value of the serialized TensorProto `tensors[i]`.
+Result<std::string> FixLaterInputs(std::string_view model, const std::vector<std::string>& tensors);
+
 // A serialized TensorProto of float32, as ONNX' test data holds inputs and outputs.
 Result<OracleTensor> ReadOnnxTensor(std::string_view bytes);
 

@@ -294,7 +294,7 @@ class Importer {
   }
 
   Status DefineOutputs() {
-    std::unordered_set<std::string> taken;  // names of tensors that must not be renamed
+    std::unordered_set<std::string> taken = state_.output_names;  // names of tensors that must not be renamed
     for (const OnnxValueInfo& input : model_.inputs) taken.insert(input.name);
     const OnnxNode none;
     for (const OnnxValueInfo& output : model_.outputs) {
@@ -311,7 +311,6 @@ class Importer {
           state_.builder.RenameTensor(id, output.name);
         }
       }
-      taken.insert(output.name);
       state_.builder.Output(id);
     }
     return state_.builder.status();
