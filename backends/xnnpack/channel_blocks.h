@@ -10,7 +10,7 @@
 namespace plait::xnn {
 
 inline constexpr int64_t kBlockPercentOfL2 = 60;
-inline constexpr int64_t kBlockMinRows = 16;  // fewer rows are too few row tiles to win a second pass over the input
+inline constexpr int64_t kBlockMinRows = 64;  // below, the second pass over the input costs what the weights save
 
 // Channels a block for a part of `channels` channels with `channel_bytes` of weights each over `rows` rows or pixels: a multiple of
 // `tile`, or all of them.

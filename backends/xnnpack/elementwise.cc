@@ -1,4 +1,5 @@
 // Unary, Binary and BatchNorm. XNNPACK's binary operator has neither strides nor a clamp, so those are loops of our own.
+#include <algorithm>
 #include <cmath>
 #include <optional>
 
@@ -55,12 +56,25 @@ struct BinaryLoop {
   float* y = nullptr;
 
   void operator()(pthreadpool_t pool) const noexcept {
-    const bool a_constant = nest.strides[0].back() == 0, b_constant = nest.strides[1].back() == 0;
+    // The axis outside the rows runs inside the loop: rows may be short.
+    const bool single = nest.size.rank() == 1;
+    const int64_t group = single ? 1 : nest.size.back(1);
+    BinaryRowsArgs args;
+    args.n = nest.inner();
+    args.a.constant = nest.strides[0].back() == 0;
+    args.b.constant = nest.strides[1].back() == 0;
+    args.a.row_stride = single ? 0 : nest.strides[0].back(1);
+    args.b.row_stride = single ? 0 : nest.strides[1].back(1);
+    args.y_row_stride = single ? 0 : nest.strides[2].back(1);
     ParallelRanges(pool, nest.rows(), RowsPerTile(nest.inner()), [&](int64_t begin, int64_t count) {
-      RowCursor<3> cursor(nest, begin);
-      for (int64_t i = 0; i < count; ++i, cursor.Next()) {
-        BinaryRow(attrs.kind, {a + cursor.offset(0), a_constant}, {b + cursor.offset(1), b_constant}, attrs.clamp, y + cursor.offset(2),
-                  nest.inner());
+      BinaryRowsArgs piece = args;
+      for (int64_t row = begin; row < begin + count; row += piece.rows) {
+        const RowCursor<3> cursor(nest, row);
+        piece.rows = std::min(begin + count - row, group - row % group);
+        piece.a.data = a + cursor.offset(0);
+        piece.b.data = b + cursor.offset(1);
+        piece.y = y + cursor.offset(2);
+        BinaryRows(attrs.kind, piece, attrs.clamp);
       }
     });
   }

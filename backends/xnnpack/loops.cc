@@ -1,9 +1,7 @@
 #include "backends/xnnpack/loops.h"
 
-#include <bit>
 #include <cmath>
 #include <cstring>
-#include <type_traits>
 
 // One copy of each loop per instruction set, chosen when the library is loaded. Sanitizers do not get along with that mechanism.
 #if defined(__x86_64__) && defined(__linux__) && !defined(__ANDROID__) && defined(__GNUC__) && !defined(__clang__) && \
@@ -17,101 +15,295 @@
 namespace plait::xnn {
 namespace {
 
-constexpr int64_t kBlock = 16;       // elements handled as one; tails run the same code on a padded copy
-constexpr int64_t kChannels = 64;    // accumulators that stay in registers
+// Eight floats; the compiler makes of it whatever registers the instruction set has.
+constexpr int64_t kLanes = 8;
+using Vector = float __attribute__((vector_size(32)));
+using IntVector = int32_t __attribute__((vector_size(32)));
+
+constexpr int kUnrolled = 8;  // vectors of accumulators that stay in registers
+
+PLAIT_INLINE void Load(const float* p, Vector* v) { std::memcpy(v, p, sizeof(Vector)); }
+PLAIT_INLINE void Store(const Vector& v, float* p) { std::memcpy(p, &v, sizeof(Vector)); }
 
 PLAIT_INLINE float ClampTo(float v, float lo, float hi) {
   v = v < lo ? lo : v;
   return v > hi ? hi : v;
 }
+PLAIT_INLINE void ClampTo(float lo, float hi, Vector* v) {
+  *v = *v < lo ? lo - Vector{} : *v;
+  *v = *v > hi ? hi - Vector{} : *v;
+}
 
-template <typename F>
-PLAIT_INLINE void MapBinary(BinaryOperand a, BinaryOperand b, float lo, float hi, float* y, int64_t n, F f) {
-  if (a.constant) {
-    const float s = *a.data;
-    const float* v = b.data;
-    if (b.constant) {
-      const float r = ClampTo(f(s, *v), lo, hi);
-      for (int64_t i = 0; i < n; ++i) y[i] = r;
-    } else {
-      for (int64_t i = 0; i < n; ++i) y[i] = ClampTo(f(s, v[i]), lo, hi);
+// A row operand, one vector at a time; a constant one stands still.
+PLAIT_INLINE void LoadOperand(const float* p, bool constant, int64_t i, Vector* v) {
+  if (constant) {
+    *v = *p - Vector{};
+  } else {
+    Load(p + i, v);
+  }
+}
+
+template <bool kConstantA, bool kConstantB, typename F>
+PLAIT_INLINE void MapRows(const BinaryRowsArgs& t, const Clamp& clamp, F f) {
+  Vector u{}, v{};
+  for (int64_t row = 0; row < t.rows; ++row) {
+    const float* a = t.a.data + row * t.a.row_stride;
+    const float* b = t.b.data + row * t.b.row_stride;
+    float* y = t.y + row * t.y_row_stride;
+    int64_t i = 0;
+    for (; i + kLanes <= t.n; i += kLanes) {
+      LoadOperand(a, kConstantA, i, &u);
+      LoadOperand(b, kConstantB, i, &v);
+      f(v, &u);
+      ClampTo(clamp.min, clamp.max, &u);
+      Store(u, y + i);
     }
-    return;
+    for (; i < t.n; ++i) {
+      float r = a[kConstantA ? 0 : i];
+      f(b[kConstantB ? 0 : i], &r);
+      y[i] = ClampTo(r, clamp.min, clamp.max);
+    }
   }
-  const float* v = a.data;
-  if (b.constant) {
-    const float s = *b.data;
-    for (int64_t i = 0; i < n; ++i) y[i] = ClampTo(f(v[i], s), lo, hi);
-    return;
-  }
-  const float* w = b.data;
-  for (int64_t i = 0; i < n; ++i) y[i] = ClampTo(f(v[i], w[i]), lo, hi);
+}
+
+// f(v, &u) sets u = u op v, for vectors and for single floats.
+template <typename F>
+PLAIT_INLINE void MapBinary(const BinaryRowsArgs& t, const Clamp& clamp, F f) {
+  if (t.a.constant && t.b.constant) return MapRows<true, true>(t, clamp, f);
+  if (t.a.constant) return MapRows<true, false>(t, clamp, f);
+  if (t.b.constant) return MapRows<false, true>(t, clamp, f);
+  MapRows<false, false>(t, clamp, f);
 }
 
 // e^v to about 2e-7, for v clamped to where the result is a normal number.
-PLAIT_INLINE float Exp(float v) {
+PLAIT_INLINE void Exp(Vector* x) {
+  Vector v = *x;
+  ClampTo(-87.0f, 88.0f, &v);
   constexpr float kRound = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer held in the low bits
-  v = ClampTo(v, -87.0f, 88.0f);
-  const float biased = v * 1.44269504f + kRound;
-  const float n = biased - kRound;
-  const float r = (v - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
-  float p = 1.0f / 720.0f;
-  p = p * r + 1.0f / 120.0f;
+  const Vector biased = v * 1.44269504f + kRound;
+  const Vector n = biased - kRound;
+  const Vector r = (v - n * 0.693359375f) + n * 2.12194440e-4f;  // ln 2 in two parts
+  Vector p = r * (1.0f / 720.0f) + 1.0f / 120.0f;
   p = p * r + 1.0f / 24.0f;
   p = p * r + 1.0f / 6.0f;
   p = p * r + 0.5f;
   p = p * r + 1.0f;
   p = p * r + 1.0f;
-  const float power = std::bit_cast<float>((std::bit_cast<uint32_t>(biased) + 127u) << 23);
-  return p * power;
+  const IntVector power = ((IntVector)biased + 127) << 23;
+  *x = p * (Vector)power;
 }
 
 // Abramowitz and Stegun 7.1.26: absolute error below 2e-7.
-PLAIT_INLINE float Erf(float x) {
-  const float a = x < 0 ? -x : x;
-  const float t = 1.0f / (1.0f + 0.3275911f * a);
-  float p = 1.061405429f;
-  p = p * t - 1.453152027f;
+PLAIT_INLINE void Erf(Vector* x) {
+  const Vector a = *x < 0.0f ? -*x : *x;
+  const Vector t = 1.0f / (1.0f + 0.3275911f * a);
+  Vector p = t * 1.061405429f - 1.453152027f;
   p = p * t + 1.421413741f;
   p = p * t - 0.284496736f;
   p = p * t + 0.254829592f;
-  const float e = 1.0f - p * t * Exp(-a * a);
-  return x < 0 ? -e : e;
+  Vector e = -a * a;
+  Exp(&e);
+  e = 1.0f - p * t * e;
+  *x = *x < 0.0f ? -e : e;
 }
 
+PLAIT_INLINE void Silu(Vector* x) {
+  Vector e = -*x;
+  Exp(&e);
+  *x = *x / (1.0f + e);
+}
+
+PLAIT_INLINE void HardSigmoid(Vector* x) {
+  *x = *x * (1.0f / 6.0f) + 0.5f;
+  ClampTo(0.0f, 1.0f, x);
+}
+
+// Tails run the same code on a padded copy, so that an element's bits do not depend on its position.
 template <typename F>
 PLAIT_INLINE void MapUnary(const float* x, float* y, int64_t n, F f) {
+  Vector v;
   int64_t i = 0;
-  for (; i + kBlock <= n; i += kBlock) {
-    for (int64_t k = 0; k < kBlock; ++k) y[i + k] = f(x[i + k]);
+  for (; i + kLanes <= n; i += kLanes) {
+    Load(x + i, &v);
+    f(&v);
+    Store(v, y + i);
   }
   if (i == n) return;
-  float block[kBlock] = {};
-  std::memcpy(block, x + i, static_cast<size_t>(n - i) * sizeof(float));
-  for (int64_t k = 0; k < kBlock; ++k) block[k] = f(block[k]);
-  std::memcpy(y + i, block, static_cast<size_t>(n - i) * sizeof(float));
+  float tail[kLanes] = {};
+  std::memcpy(tail, x + i, static_cast<size_t>(n - i) * sizeof(float));
+  Load(tail, &v);
+  f(&v);
+  Store(v, tail);
+  std::memcpy(y + i, tail, static_cast<size_t>(n - i) * sizeof(float));
 }
 
-// Runs body(c, count) over [0, channels): whole blocks of kChannels, then of kBlock, then the rest.
-template <typename Body>
-PLAIT_INLINE void ForChannels(int64_t channels, Body body) {
+// Reductions over pixels: `Block::Run<n>` handles n vectors of channels at once, `One` a single channel.
+struct SumBlock {
+  const Pixels& x;
+  float scale, lo, hi;
+  float* y;
+
+  template <int n>
+  PLAIT_INLINE void Run(int64_t c) const {
+    Vector total[n] = {}, v;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      Vector sum[n] = {};  // row by row, so that long sums keep their precision
+      const float* p = x.data + row * x.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) {
+#pragma GCC unroll 8
+        for (int k = 0; k < n; ++k) {
+          Load(p + k * kLanes, &v);
+          sum[k] += v;
+        }
+      }
+#pragma GCC unroll 8
+      for (int k = 0; k < n; ++k) total[k] += sum[k];
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < n; ++k) {
+      v = total[k] * scale;
+      ClampTo(lo, hi, &v);
+      Store(v, y + c + k * kLanes);
+    }
+  }
+  PLAIT_INLINE void One(int64_t c) const {
+    float total = 0;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      float sum = 0;
+      const float* p = x.data + row * x.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) sum += *p;
+      total += sum;
+    }
+    y[c] = ClampTo(total * scale, lo, hi);
+  }
+};
+
+struct MaxBlock {
+  const Pixels& x;
+  float lo, hi;
+  float* y;
+
+  template <int n>
+  PLAIT_INLINE void Run(int64_t c) const {
+    Vector most[n], v;
+#pragma GCC unroll 8
+    for (int k = 0; k < n; ++k) Load(x.data + c + k * kLanes, &most[k]);
+    for (int64_t row = 0; row < x.rows; ++row) {
+      const float* p = x.data + row * x.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) {
+#pragma GCC unroll 8
+        for (int k = 0; k < n; ++k) {
+          Load(p + k * kLanes, &v);
+          most[k] = v > most[k] ? v : most[k];
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < n; ++k) {
+      ClampTo(lo, hi, &most[k]);
+      Store(most[k], y + c + k * kLanes);
+    }
+  }
+  PLAIT_INLINE void One(int64_t c) const {
+    float most = x.data[c];
+    for (int64_t row = 0; row < x.rows; ++row) {
+      const float* p = x.data + row * x.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) most = *p > most ? *p : most;
+    }
+    y[c] = ClampTo(most, lo, hi);
+  }
+};
+
+struct DotBlock {
+  const Pixels& x;
+  const Pixels& w;
+  const float* bias;
+  float lo, hi;
+  float* y;
+
+  template <int n>
+  PLAIT_INLINE void Run(int64_t c) const {
+    Vector sum[n] = {}, v, u;
+    if (bias != nullptr) {
+#pragma GCC unroll 8
+      for (int k = 0; k < n; ++k) Load(bias + c + k * kLanes, &sum[k]);
+    }
+    for (int64_t row = 0; row < x.rows; ++row) {
+      const float* p = x.data + row * x.row_stride + c;
+      const float* q = w.data + row * w.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride, q += w.col_stride) {
+#pragma GCC unroll 8
+        for (int k = 0; k < n; ++k) {
+          Load(p + k * kLanes, &v);
+          Load(q + k * kLanes, &u);
+          sum[k] += v * u;
+        }
+      }
+    }
+#pragma GCC unroll 8
+    for (int k = 0; k < n; ++k) {
+      ClampTo(lo, hi, &sum[k]);
+      Store(sum[k], y + c + k * kLanes);
+    }
+  }
+  PLAIT_INLINE void One(int64_t c) const {
+    float sum = bias != nullptr ? bias[c] : 0.0f;
+    for (int64_t row = 0; row < x.rows; ++row) {
+      const float* p = x.data + row * x.row_stride + c;
+      const float* q = w.data + row * w.row_stride + c;
+      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride, q += w.col_stride) sum += *p * *q;
+    }
+    y[c] = ClampTo(sum, lo, hi);
+  }
+};
+
+template <typename Block>
+PLAIT_INLINE void ForChannels(int64_t channels, const Block& block) {
   int64_t c = 0;
-  for (; c + kChannels <= channels; c += kChannels) body(c, std::integral_constant<int64_t, kChannels>());
-  for (; c + kBlock <= channels; c += kBlock) body(c, std::integral_constant<int64_t, kBlock>());
-  if (c < channels) body(c, channels - c);
+  for (; c + kUnrolled * kLanes <= channels; c += kUnrolled * kLanes) block.template Run<kUnrolled>(c);
+  for (; c + 2 * kLanes <= channels; c += 2 * kLanes) block.template Run<2>(c);
+  if (c + kLanes <= channels) {
+    block.template Run<1>(c);
+    c += kLanes;
+  }
+  for (; c < channels; ++c) block.One(c);
+}
+
+// The transpose of 8 x 8 floats: rows of x at x_stride become columns of y.
+PLAIT_INLINE void Transpose8(const float* x, int64_t x_stride, float* y, int64_t y_stride) {
+  Vector a[8], b[8];
+#pragma GCC unroll 8
+  for (int i = 0; i < 8; ++i) Load(x + i * x_stride, &a[i]);
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    b[2 * i] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 0, 8, 2, 10, 4, 12, 6, 14);
+    b[2 * i + 1] = __builtin_shufflevector(a[2 * i], a[2 * i + 1], 1, 9, 3, 11, 5, 13, 7, 15);
+  }
+#pragma GCC unroll 2
+  for (int h = 0; h < 2; ++h) {
+#pragma GCC unroll 2
+    for (int i = 0; i < 2; ++i) {
+      a[4 * h + i] = __builtin_shufflevector(b[4 * h + i], b[4 * h + i + 2], 0, 1, 8, 9, 4, 5, 12, 13);
+      a[4 * h + i + 2] = __builtin_shufflevector(b[4 * h + i], b[4 * h + i + 2], 2, 3, 10, 11, 6, 7, 14, 15);
+    }
+  }
+#pragma GCC unroll 4
+  for (int i = 0; i < 4; ++i) {
+    Store(__builtin_shufflevector(a[i], a[i + 4], 0, 1, 2, 3, 8, 9, 10, 11), y + i * y_stride);
+    Store(__builtin_shufflevector(a[i], a[i + 4], 4, 5, 6, 7, 12, 13, 14, 15), y + (i + 4) * y_stride);
+  }
 }
 
 }  // namespace
 
-PLAIT_SIMD void BinaryRow(BinaryKind kind, BinaryOperand a, BinaryOperand b, const Clamp& clamp, float* y, int64_t n) {
-  const float lo = clamp.min, hi = clamp.max;
+PLAIT_SIMD void BinaryRows(BinaryKind kind, const BinaryRowsArgs& args, const Clamp& clamp) {
   switch (kind) {
-    case BinaryKind::kAdd: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u + v; });
-    case BinaryKind::kSub: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u - v; });
-    case BinaryKind::kMul: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u * v; });
-    case BinaryKind::kDiv: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u / v; });
-    case BinaryKind::kMax: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u > v ? u : v; });
-    case BinaryKind::kMin: return MapBinary(a, b, lo, hi, y, n, [](float u, float v) { return u < v ? u : v; });
+    case BinaryKind::kAdd: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u + v; });
+    case BinaryKind::kSub: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u - v; });
+    case BinaryKind::kMul: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u * v; });
+    case BinaryKind::kDiv: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u / v; });
+    case BinaryKind::kMax: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u > v ? *u : v; });
+    case BinaryKind::kMin: return MapBinary(args, clamp, [](const auto& v, auto* u) __attribute__((always_inline)) { *u = *u < v ? *u : v; });
   }
 }
 
@@ -121,10 +313,10 @@ bool HasUnaryRow(UnaryKind kind) {
 
 PLAIT_SIMD void UnaryRow(UnaryKind kind, const float* x, float* y, int64_t n) {
   switch (kind) {
-    case UnaryKind::kHardSigmoid: return MapUnary(x, y, n, [](float v) { return ClampTo(v * (1.0f / 6.0f) + 0.5f, 0.0f, 1.0f); });
-    case UnaryKind::kSilu: return MapUnary(x, y, n, [](float v) { return v / (1.0f + Exp(-v)); });
-    case UnaryKind::kErf: return MapUnary(x, y, n, [](float v) { return Erf(v); });
-    case UnaryKind::kReciprocal: return MapUnary(x, y, n, [](float v) { return 1.0f / v; });
+    case UnaryKind::kHardSigmoid: return MapUnary(x, y, n, [](Vector* v) __attribute__((always_inline)) { HardSigmoid(v); });
+    case UnaryKind::kSilu: return MapUnary(x, y, n, [](Vector* v) __attribute__((always_inline)) { Silu(v); });
+    case UnaryKind::kErf: return MapUnary(x, y, n, [](Vector* v) __attribute__((always_inline)) { Erf(v); });
+    case UnaryKind::kReciprocal: return MapUnary(x, y, n, [](Vector* v) __attribute__((always_inline)) { *v = 1.0f / *v; });
     default: return;
   }
 }
@@ -134,6 +326,7 @@ PLAIT_SIMD void ScaleShiftRow(const float* x, const float* scale, const float* s
 }
 
 PLAIT_SIMD float SumRow(const float* x, int64_t n) {
+  constexpr int64_t kBlock = 2 * kLanes;
   float lanes[kBlock] = {};
   int64_t i = 0;
   for (; i + kBlock <= n; i += kBlock) {
@@ -147,6 +340,7 @@ PLAIT_SIMD float SumRow(const float* x, int64_t n) {
 }
 
 PLAIT_SIMD void NormalizeRow(const float* x, const float* gamma, const float* beta, float epsilon, float* y, int64_t n) {
+  constexpr int64_t kBlock = 2 * kLanes;
   const float mean = SumRow(x, n) / static_cast<float>(n);
   float lanes[kBlock] = {};
   int64_t i = 0;
@@ -162,64 +356,27 @@ PLAIT_SIMD void NormalizeRow(const float* x, const float* gamma, const float* be
 }
 
 PLAIT_SIMD void SumPixels(const Pixels& x, float scale, const Clamp& clamp, float* y, int64_t channels) {
-  const float lo = clamp.min, hi = clamp.max;
-  ForChannels(channels, [&](int64_t c, auto count) __attribute__((always_inline)) {
-    float total[kChannels] = {};
-    for (int64_t row = 0; row < x.rows; ++row) {
-      // Row by row, so that long sums keep their precision.
-      float sum[kChannels] = {};
-      const float* p = x.data + row * x.row_stride + c;
-      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) {
-        for (int64_t k = 0; k < count; ++k) sum[k] += p[k];
-      }
-      for (int64_t k = 0; k < count; ++k) total[k] += sum[k];
-    }
-    for (int64_t k = 0; k < count; ++k) y[c + k] = ClampTo(total[k] * scale, lo, hi);
-  });
+  ForChannels(channels, SumBlock{x, scale, clamp.min, clamp.max, y});
 }
 
 PLAIT_SIMD void MaxPixels(const Pixels& x, const Clamp& clamp, float* y, int64_t channels) {
-  const float lo = clamp.min, hi = clamp.max;
-  ForChannels(channels, [&](int64_t c, auto count) __attribute__((always_inline)) {
-    float most[kChannels];
-    for (int64_t k = 0; k < count; ++k) most[k] = x.data[c + k];
-    for (int64_t row = 0; row < x.rows; ++row) {
-      const float* p = x.data + row * x.row_stride + c;
-      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride) {
-        for (int64_t k = 0; k < count; ++k) most[k] = p[k] > most[k] ? p[k] : most[k];
-      }
-    }
-    for (int64_t k = 0; k < count; ++k) y[c + k] = ClampTo(most[k], lo, hi);
-  });
+  ForChannels(channels, MaxBlock{x, clamp.min, clamp.max, y});
 }
 
 PLAIT_SIMD void DotPixels(const Pixels& x, const Pixels& w, const float* bias, const Clamp& clamp, float* y, int64_t channels) {
-  const float lo = clamp.min, hi = clamp.max;
-  ForChannels(channels, [&](int64_t c, auto count) __attribute__((always_inline)) {
-    float sum[kChannels] = {};
-    if (bias != nullptr) {
-      for (int64_t k = 0; k < count; ++k) sum[k] = bias[c + k];
-    }
-    for (int64_t row = 0; row < x.rows; ++row) {
-      const float* p = x.data + row * x.row_stride + c;
-      const float* q = w.data + row * w.row_stride + c;
-      for (int64_t col = 0; col < x.cols; ++col, p += x.col_stride, q += w.col_stride) {
-        for (int64_t k = 0; k < count; ++k) sum[k] += p[k] * q[k];
-      }
-    }
-    for (int64_t k = 0; k < count; ++k) y[c + k] = ClampTo(sum[k], lo, hi);
-  });
+  ForChannels(channels, DotBlock{x, w, bias, clamp.min, clamp.max, y});
 }
 
 PLAIT_SIMD void TransposeTile(const float* x, int64_t x_stride, int64_t rows, int64_t cols, float* y, int64_t y_stride) {
-  constexpr int64_t kSide = 8;
-  for (int64_t r0 = 0; r0 < rows; r0 += kSide) {
-    for (int64_t c0 = 0; c0 < cols; c0 += kSide) {
-      const int64_t r1 = r0 + kSide < rows ? r0 + kSide : rows, c1 = c0 + kSide < cols ? c0 + kSide : cols;
-      for (int64_t c = c0; c < c1; ++c) {
-        for (int64_t r = r0; r < r1; ++r) y[c * y_stride + r] = x[r * x_stride + c];
-      }
+  const int64_t whole_rows = rows / 8 * 8, whole_cols = cols / 8 * 8;
+  for (int64_t c = 0; c < whole_cols; c += 8) {
+    for (int64_t r = 0; r < whole_rows; r += 8) Transpose8(x + r * x_stride + c, x_stride, y + c * y_stride + r, y_stride);
+    for (int64_t k = c; k < c + 8; ++k) {
+      for (int64_t r = whole_rows; r < rows; ++r) y[k * y_stride + r] = x[r * x_stride + k];
     }
+  }
+  for (int64_t c = whole_cols; c < cols; ++c) {
+    for (int64_t r = 0; r < rows; ++r) y[c * y_stride + r] = x[r * x_stride + c];
   }
 }
 

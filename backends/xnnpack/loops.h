@@ -8,12 +8,18 @@
 
 namespace plait::xnn {
 
-// y[i] = clamp(a[i] op b[i]), i < n. A constant operand is one element for all i.
+// y[r][i] = clamp(a[r][i] op b[r][i]) for r < rows, i < n. A constant operand has one element a row. Strides in elements.
 struct BinaryOperand {
-  const float* data;
-  bool constant;
+  const float* data = nullptr;
+  int64_t row_stride = 0;
+  bool constant = false;
 };
-void BinaryRow(BinaryKind kind, BinaryOperand a, BinaryOperand b, const Clamp& clamp, float* y, int64_t n);
+struct BinaryRowsArgs {
+  BinaryOperand a, b;
+  float* y = nullptr;
+  int64_t y_row_stride = 0, rows = 1, n = 0;
+};
+void BinaryRows(BinaryKind kind, const BinaryRowsArgs& args, const Clamp& clamp);
 
 // The unary functions that XNNPACK lacks: kHardSigmoid, kSilu, kErf, kReciprocal.
 bool HasUnaryRow(UnaryKind kind);
