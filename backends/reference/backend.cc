@@ -39,7 +39,8 @@ class ReferenceRules final : public KernelRules {
     const TensorId foreign = FirstForeign(graph, op);
     if (foreign == kNoTensor) return {true, KernelId(op.kind), ""};
     const Tensor& tensor = graph.tensor(foreign);
-    return {false, "", StrCat("the reference kernels compute f32 only; tensor '", tensor.name, "' is ", Name(tensor.dtype))};
+    return {false, "",
+            StrCat("the reference kernels compute f32 only; tensor '", tensor.name, "' is ", Name(tensor.dtype))};
   }
   CutRule Cut(const Graph&, OpId, SplitAxis) const override { return {1, 1}; }
   bool Strided(const Graph&, OpId, int) const override { return true; }
@@ -59,8 +60,8 @@ Result<Operand> ToOperand(const Operator& op, const Tensor& tensor, const BoundV
                            ToString(tensor.shape), ", but ", ToString(needed), " is needed");
   }
   if (rank > 0 && view.region.size.back() > 1 && view.strides.back() != 1) {
-    return InvalidArgument(Describe(op), ": the view of tensor '", tensor.name, "' has an innermost stride of ", view.strides.back(),
-                           "; it must be 1");
+    return InvalidArgument(Describe(op), ": the view of tensor '", tensor.name, "' has an innermost stride of ",
+                           view.strides.back(), "; it must be 1");
   }
   return Operand{static_cast<float*>(bound.data), view.region, view.strides, tensor.is_constant()};
 }
@@ -69,11 +70,13 @@ Result<KernelArgs> Bind(const KernelRequest& request) {
   const Graph& graph = *request.graph;
   const Operator& op = graph.op(request.op);
   if (request.reads.size() != op.inputs.size()) {
-    return InvalidArgument(Describe(op), " has ", op.inputs.size(), " inputs, but ", request.reads.size(), " views are bound");
+    return InvalidArgument(Describe(op), " has ", op.inputs.size(), " inputs, but ", request.reads.size(),
+                           " views are bound");
   }
   const Tensor& output = graph.output(op);
   if (request.region.begin.rank() != output.shape.rank() || !Contains(Region::Whole(output.shape), request.region)) {
-    return InvalidArgument(Describe(op), ": region ", ToString(request.region), " is not inside the output, ", ToString(output.shape));
+    return InvalidArgument(Describe(op), ": region ", ToString(request.region), " is not inside the output, ",
+                           ToString(output.shape));
   }
   KernelArgs args;
   args.graph = &graph;
@@ -131,7 +134,8 @@ class ReferenceBackend final : public CpuBackend {
     const KernelSupport support = rules_.Supports(*request.graph, request.op);
     if (!support.supported) return Unsupported(Describe(op), ": ", support.reason);
     if (!request.kernel.empty() && request.kernel != support.kernel) {
-      return Unsupported(Describe(op), ": kernel '", request.kernel, "' is planned, but the reference backend has '", support.kernel, "'");
+      return Unsupported(Describe(op), ": kernel '", request.kernel, "' is planned, but the reference backend has '",
+                         support.kernel, "'");
     }
     try {
       PLAIT_ASSIGN_OR_RETURN(KernelArgs args, Bind(request));

@@ -6,7 +6,9 @@
 namespace plait::reference {
 namespace {
 
-void CopyRow(const float* from, int64_t count, float* to) { std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float)); }
+void CopyRow(const float* from, int64_t count, float* to) {
+  std::memcpy(to, from, static_cast<size_t>(count) * sizeof(float));
+}
 
 // The coordinate of the element with the row-major number `index`.
 Dims Unflatten(int64_t index, const Dims& shape) {

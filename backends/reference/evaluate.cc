@@ -11,7 +11,10 @@ namespace {
 class Evaluation {
  public:
   explicit Evaluation(const Graph& graph)
-      : graph_(graph), memory_(graph.tensors.size()), address_(graph.tensors.size(), nullptr), readers_(graph.tensors.size(), 0) {
+      : graph_(graph),
+        memory_(graph.tensors.size()),
+        address_(graph.tensors.size(), nullptr),
+        readers_(graph.tensors.size(), 0) {
     for (const Operator& op : graph.ops) {
       for (TensorId id : op.inputs) {
         if (id != kNoTensor) ++readers_[Index(id)];
@@ -86,10 +89,11 @@ class Evaluation {
 
 }  // namespace
 
-Status EvaluateReference(const Graph& graph, std::span<const void* const> inputs, std::vector<std::vector<std::byte>>* outputs,
-                         const TensorObserver& observe) {
+Status EvaluateReference(const Graph& graph, std::span<const void* const> inputs,
+                         std::vector<std::vector<std::byte>>* outputs, const TensorObserver& observe) {
   if (inputs.size() != graph.inputs.size()) {
-    return InvalidArgument("graph '", graph.name, "' has ", graph.inputs.size(), " inputs, but ", inputs.size(), " buffers are given");
+    return InvalidArgument("graph '", graph.name, "' has ", graph.inputs.size(), " inputs, but ", inputs.size(),
+                           " buffers are given");
   }
   try {
     const std::shared_ptr<CpuBackend> backend = CreateReferenceBackend();

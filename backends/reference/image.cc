@@ -40,7 +40,8 @@ std::unique_ptr<CpuKernel> MakeDepthwiseConv2D(KernelArgs args) {
   const Conv2DAttrs& a = args.op->as<Conv2DAttrs>();
   const Dims& x_shape = args.in_shape(0);
   const Dims& w_shape = args.in_shape(1);
-  const Window window{w_shape[0], w_shape[1], a.stride_h, a.stride_w, a.dilation_h, a.dilation_w, a.pad, x_shape[1], x_shape[2]};
+  const Window window{w_shape[0],   w_shape[1], a.stride_h, a.stride_w, a.dilation_h,
+                      a.dilation_w, a.pad,      x_shape[1], x_shape[2]};
   std::vector<float> sums(static_cast<size_t>(args.region.size[3]));
   return MakeKernel([args = std::move(args), window, clamp = a.clamp, sums = std::move(sums)]() mutable {
     const int64_t first = args.region.begin[3], count = args.region.size[3];

@@ -12,7 +12,8 @@
 
 namespace plait::reference {
 
-// A strided box of a tensor in memory. `data` is the region's first element; the innermost stride is 1 wherever the innermost size exceeds 1.
+// A strided box of a tensor in memory. `data` is the region's first element; the innermost stride is 1 wherever the
+// innermost size exceeds 1.
 struct Operand {
   float* data = nullptr;  // written only for outputs; nullptr: an absent optional input
   Region region;
@@ -60,7 +61,8 @@ std::unique_ptr<CpuKernel> MakeKernel(F run) {
   return std::make_unique<FunctionKernel<F>>(std::move(run));
 }
 
-// Calls f(at) for the first element of every innermost row of `region`, in row-major order. Rank 0 is one row of one element.
+// Calls f(at) for the first element of every innermost row of `region`, in row-major order. Rank 0 is one row of one
+// element.
 template <typename F>
 void ForEachRow(const Region& region, F&& f) {
   if (region.IsEmpty()) return;

@@ -15,8 +15,8 @@ void StoreTile(const float tile[kTileRows][kTileColumns], int64_t rows, int64_t 
 }
 
 // All packed columns for up to kTileRows rows. `bias` may be nullptr.
-void MultiplyRows(const float* const rows[kTileRows], int64_t row_count, const Packed& packed, int64_t columns, int64_t depth,
-                  const float* bias, const Clamp& clamp, float* const to[kTileRows]) {
+void MultiplyRows(const float* const rows[kTileRows], int64_t row_count, const Packed& packed, int64_t columns,
+                  int64_t depth, const float* bias, const Clamp& clamp, float* const to[kTileRows]) {
   for (int64_t column = 0; column < columns; column += kTileColumns) {
     const int64_t count = std::min(kTileColumns, columns - column);
     float start[kTileColumns] = {};
@@ -167,8 +167,8 @@ class Conv2DKernel final : public CpuKernel {
 };
 
 // Calls MultiplyRows for all rows of `region` but its innermost axis: out[..., columns] = a[..., depth] * packed.
-void MultiplyAllRows(const Operand& a, const Operand& out, const Region& region, const Packed& packed, int64_t depth, const float* bias,
-                     const Clamp& clamp) {
+void MultiplyAllRows(const Operand& a, const Operand& out, const Region& region, const Packed& packed, int64_t depth,
+                     const float* bias, const Clamp& clamp) {
   const float* rows[kTileRows];
   float* to[kTileRows];
   int64_t count = 0;
@@ -188,8 +188,10 @@ void MultiplyAllRows(const Operand& a, const Operand& out, const Region& region,
   flush();
 }
 
-// One matrix of b as packed columns [first, first + columns). `matrix` addresses b[first row, first column] of the whole depth.
-void PackMatrix(const Operand& b, const Dims& matrix, bool transposed, int64_t first, int64_t columns, int64_t depth, Packed* packed) {
+// One matrix of b as packed columns [first, first + columns). `matrix` addresses b[first row, first column] of the
+// whole depth.
+void PackMatrix(const Operand& b, const Dims& matrix, bool transposed, int64_t first, int64_t columns, int64_t depth,
+                Packed* packed) {
   const int rank = matrix.rank();
   Dims at = matrix;
   at[rank - 2] = transposed ? first : 0;

@@ -1,5 +1,5 @@
-// Weight matrices reordered so that a few output channels lie side by side: the loops run over channels in vectors while each channel's own
-// sum keeps its order.
+// Weight matrices reordered so that a few output channels lie side by side: the loops run over channels in vectors
+// while each channel's own sum keeps its order.
 #pragma once
 
 #include <cstdint>
@@ -25,8 +25,8 @@ inline int64_t PackedSize(int64_t columns, int64_t depth) {
 void MultiplyTile(const float* const rows[kTileRows], const float* panel, int64_t depth, const float* start,
                   float out[kTileRows][kTileColumns]);
 
-// Packed constants shared by the kernels that use the same weights. Entries live as long as a kernel holds them; a kernel's graph outlives it,
-// so an address stands for one constant as long as its entry lives. Thread-safe.
+// Packed constants shared by the kernels that use the same weights. Entries live as long as a kernel holds them; a
+// kernel's graph outlives it, so an address stands for one constant as long as its entry lives. Thread-safe.
 class PackedCache {
  public:
   using Key = std::tuple<const void*, int64_t, int64_t>;  // first weight, columns, depth

@@ -19,9 +19,11 @@ TensorId MbConv(Network& net, const std::string& name, TensorId x, const Stage& 
   const int64_t in = net.shape(x).back();
   TensorId y = x;
   if (stage.expansion != 1) {
-    y = net.Unary(name + ".expand.silu", ConvBn(net, name + ".expand", y, in * stage.expansion, Square(1)), UnaryKind::kSilu);
+    y = net.Unary(name + ".expand.silu", ConvBn(net, name + ".expand", y, in * stage.expansion, Square(1)),
+                  UnaryKind::kSilu);
   }
-  y = net.Unary(name + ".depthwise.silu", DepthwiseBn(net, name + ".depthwise", y, Square(stage.kernel, stride)), UnaryKind::kSilu);
+  y = net.Unary(name + ".depthwise.silu", DepthwiseBn(net, name + ".depthwise", y, Square(stage.kernel, stride)),
+                UnaryKind::kSilu);
   y = AddSqueezeExcite(net, name + ".se", y, {std::max<int64_t>(1, in / 4), UnaryKind::kSilu, UnaryKind::kSigmoid});
   y = ConvBn(net, name + ".project", y, stage.channels, Square(1));
   return stride == 1 && in == stage.channels ? net.Add(name + ".add", x, y) : y;

@@ -21,7 +21,8 @@ Kernel Column(int64_t height) {
 
 // A 3x3 average of stride 1, padded zeros counted, then 1x1.
 TensorId PoolBranch(Network& net, const std::string& name, TensorId x, int64_t channels) {
-  return ConvRelu(net, name + ".pool_proj", net.AveragePool(name + ".pool", x, Pool(Square(3), true)), channels, Square(1));
+  return ConvRelu(net, name + ".pool_proj", net.AveragePool(name + ".pool", x, Pool(Square(3), true)), channels,
+                  Square(1));
 }
 
 TensorId InceptionA(Network& net, const std::string& name, TensorId x, int64_t pool_channels) {
@@ -55,7 +56,8 @@ TensorId InceptionC(Network& net, const std::string& name, TensorId x, int64_t w
 }
 
 TensorId InceptionD(Network& net, const std::string& name, TensorId x) {
-  const TensorId b3 = ConvRelu(net, name + ".3x3_2", ConvRelu(net, name + ".3x3_1", x, 192, Square(1)), 320, Unpadded(3, 2));
+  const TensorId b3 =
+      ConvRelu(net, name + ".3x3_2", ConvRelu(net, name + ".3x3_1", x, 192, Square(1)), 320, Unpadded(3, 2));
   TensorId b7 = ConvRelu(net, name + ".7x7x3_1", x, 192, Square(1));
   b7 = ConvRelu(net, name + ".7x7x3_2", b7, 192, Row(7));
   b7 = ConvRelu(net, name + ".7x7x3_3", b7, 192, Column(7));

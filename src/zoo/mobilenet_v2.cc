@@ -9,7 +9,8 @@ struct Stage {
   int repeats;
   int32_t stride;  // of the first block
 };
-constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2}, {6, 32, 3, 2}, {6, 64, 4, 2}, {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
+constexpr Stage kStages[] = {{1, 16, 1, 1}, {6, 24, 2, 2},  {6, 32, 3, 2}, {6, 64, 4, 2},
+                             {6, 96, 3, 1}, {6, 160, 3, 2}, {6, 320, 1, 1}};
 
 TensorId InvertedResidual(Network& net, const std::string& name, TensorId x, const Stage& stage, int32_t stride) {
   const int64_t in = net.shape(x).back();

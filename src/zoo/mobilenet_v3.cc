@@ -12,10 +12,11 @@ struct Block {
   int32_t stride;
 };
 constexpr Block kBlocks[] = {
-    {3, 16, 16, false, false, 1},  {3, 64, 24, false, false, 2},  {3, 72, 24, false, false, 1},  {5, 72, 40, true, false, 2},
-    {5, 120, 40, true, false, 1},  {5, 120, 40, true, false, 1},  {3, 240, 80, false, true, 2},  {3, 200, 80, false, true, 1},
-    {3, 184, 80, false, true, 1},  {3, 184, 80, false, true, 1},  {3, 480, 112, true, true, 1},  {3, 672, 112, true, true, 1},
-    {5, 672, 160, true, true, 2},  {5, 960, 160, true, true, 1},  {5, 960, 160, true, true, 1},
+    {3, 16, 16, false, false, 1}, {3, 64, 24, false, false, 2}, {3, 72, 24, false, false, 1},
+    {5, 72, 40, true, false, 2},  {5, 120, 40, true, false, 1}, {5, 120, 40, true, false, 1},
+    {3, 240, 80, false, true, 2}, {3, 200, 80, false, true, 1}, {3, 184, 80, false, true, 1},
+    {3, 184, 80, false, true, 1}, {3, 480, 112, true, true, 1}, {3, 672, 112, true, true, 1},
+    {5, 672, 160, true, true, 2}, {5, 960, 160, true, true, 1}, {5, 960, 160, true, true, 1},
 };
 
 TensorId Activate(Network& net, const std::string& name, TensorId x, bool hard_swish) {
@@ -26,7 +27,8 @@ TensorId InvertedResidual(Network& net, const std::string& name, TensorId x, con
   const int64_t in = net.shape(x).back();
   TensorId y = x;
   if (block.expanded != in) {
-    y = Activate(net, name + ".expand.act", ConvBn(net, name + ".expand", y, block.expanded, Square(1), kEpsilon), block.hard_swish);
+    y = Activate(net, name + ".expand.act", ConvBn(net, name + ".expand", y, block.expanded, Square(1), kEpsilon),
+                 block.hard_swish);
   }
   y = DepthwiseBn(net, name + ".depthwise", y, Square(block.kernel, block.stride), kEpsilon);
   y = Activate(net, name + ".depthwise.act", y, block.hard_swish);

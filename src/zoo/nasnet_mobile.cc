@@ -1,4 +1,6 @@
 // NASNet-A (4 @ 1056) (Zoph et al. 2017), Keras's NASNetMobile without an auxiliary head.
+#include <array>
+
 #include "src/zoo/network.h"
 
 namespace plait::zoo {
@@ -16,7 +18,8 @@ Padding StridePadding(const Dims& image, int64_t kernel) {
 Kernel Strided(const Dims& image, int64_t kernel) { return {kernel, kernel, 2, StridePadding(image, kernel)}; }
 
 // Twice: ReLU, depthwise, 1x1, batch norm. Only the first depthwise convolution is strided.
-TensorId Separable(Network& net, const std::string& name, TensorId x, int64_t channels, int64_t kernel, int32_t stride = 1) {
+TensorId Separable(Network& net, const std::string& name, TensorId x, int64_t channels, int64_t kernel,
+                   int32_t stride = 1) {
   if (x == kNoTensor) return kNoTensor;
   for (int i = 1; i <= 2; ++i) {
     const std::string half = name + '.' + std::to_string(i);
@@ -58,16 +61,26 @@ struct State {
   TensorId x, p;  // the outputs of the last cell and of the one before; p is kNoTensor before the first
 };
 
+// The braces of a call's list fix the order in which the summands are built; a call's arguments have none.
+TensorId Sum(Network& net, const std::string& name, const std::array<TensorId, 2>& summands) {
+  return net.Add(name, summands[0], summands[1]);
+}
+
 State NormalCell(Network& net, const std::string& name, const State& in, int64_t channels) {
   const TensorId p = Adjust(net, name + ".adjust", in.p, in.x, channels);
   const TensorId h = ReluConvBn(net, name + ".begin", in.x, channels);
-  const Pool2DAttrs average = Pool(Square(3));
-  const TensorId x1 = net.Add(name + ".add1", Separable(net, name + ".left1", h, channels, 5), Separable(net, name + ".right1", p, channels, 3));
-  const TensorId x2 = net.Add(name + ".add2", Separable(net, name + ".left2", p, channels, 5), Separable(net, name + ".right2", p, channels, 3));
-  const TensorId x3 = net.Add(name + ".add3", net.AveragePool(name + ".left3", h, average), p);
-  const TensorId x4 = net.Add(name + ".add4", net.AveragePool(name + ".left4", p, average), net.AveragePool(name + ".right4", p, average));
+  const auto separable = [&](const std::string& branch, TensorId x, int64_t kernel) {
+    return Separable(net, name + branch, x, channels, kernel);
+  };
+  const auto average = [&](const std::string& branch, TensorId x) {
+    return net.AveragePool(name + branch, x, Pool(Square(3)));
+  };
+  const TensorId x1 = Sum(net, name + ".add1", {separable(".left1", h, 5), separable(".right1", p, 3)});
+  const TensorId x2 = Sum(net, name + ".add2", {separable(".left2", p, 5), separable(".right2", p, 3)});
+  const TensorId x3 = Sum(net, name + ".add3", {average(".left3", h), p});
+  const TensorId x4 = Sum(net, name + ".add4", {average(".left4", p), average(".right4", p)});
   net.SetPower(x4, 2 * net.power(x4));  // equal summands
-  const TensorId x5 = net.Add(name + ".add5", Separable(net, name + ".left5", h, channels, 3), h);
+  const TensorId x5 = Sum(net, name + ".add5", {separable(".left5", h, 3), h});
   return {net.Concat(name, {p, x1, x2, x3, x4, x5}), in.x};
 }
 
@@ -77,15 +90,20 @@ State ReductionCell(Network& net, const std::string& name, const State& in, int6
   if (h == kNoTensor) return {kNoTensor, kNoTensor};
   const Padding pad = StridePadding(net.shape(h), 3);
   // The publisher pads with zeros and then pools: unlike absent elements they take part in maxima and averages.
-  const TensorId padded = net.Add(name + ".pad", OpKind::kPad, {h}, PadAttrs{{0, pad.top, pad.left, 0}, {0, pad.bottom, pad.right, 0}});
+  const TensorId padded =
+      net.Add(name + ".pad", OpKind::kPad, {h}, PadAttrs{{0, pad.top, pad.left, 0}, {0, pad.bottom, pad.right, 0}});
   const Pool2DAttrs halve = Pool(Unpadded(3, 2));
-  const TensorId x1 =
-      net.Add(name + ".add1", Separable(net, name + ".left1", h, channels, 5, 2), Separable(net, name + ".right1", p, channels, 7, 2));
-  const TensorId x2 = net.Add(name + ".add2", net.MaxPool(name + ".left2", padded, halve), Separable(net, name + ".right2", p, channels, 7, 2));
+  const auto separable = [&](const std::string& branch, TensorId x, int64_t kernel, int32_t stride) {
+    return Separable(net, name + branch, x, channels, kernel, stride);
+  };
+  const TensorId x1 = Sum(net, name + ".add1", {separable(".left1", h, 5, 2), separable(".right1", p, 7, 2)});
+  const TensorId x2 =
+      Sum(net, name + ".add2", {net.MaxPool(name + ".left2", padded, halve), separable(".right2", p, 7, 2)});
   const TensorId x3 =
-      net.Add(name + ".add3", net.AveragePool(name + ".left3", padded, halve), Separable(net, name + ".right3", p, channels, 5, 2));
-  const TensorId x4 = net.Add(name + ".add4", x2, net.AveragePool(name + ".left4", x1, Pool(Square(3))));
-  const TensorId x5 = net.Add(name + ".add5", Separable(net, name + ".left5", x1, channels, 3), net.MaxPool(name + ".right5", padded, halve));
+      Sum(net, name + ".add3", {net.AveragePool(name + ".left3", padded, halve), separable(".right3", p, 5, 2)});
+  const TensorId x4 = Sum(net, name + ".add4", {x2, net.AveragePool(name + ".left4", x1, Pool(Square(3)))});
+  const TensorId x5 =
+      Sum(net, name + ".add5", {separable(".left5", x1, 3, 1), net.MaxPool(name + ".right5", padded, halve)});
   return {net.Concat(name, {x2, x3, x4, x5}), in.x};
 }
 

@@ -7,8 +7,8 @@ namespace plait::zoo {
 namespace {
 
 constexpr float kBiasDeviation = 0.1f;
-// How much of its mean a filter loses that reads what a ReLU leaves; see Network. Measured: with 0 another image changes the logits by 0.4 to
-// 3 %, with 0.5 by 4 to 14 %, with 1 rounding is amplified a hundredfold.
+// How much of its mean a filter loses that reads what a ReLU leaves; see Network. Measured: with 0 another image
+// changes the logits by 0.4 to 3 %, with 0.5 by 4 to 14 %, with 1 rounding is amplified a hundredfold.
 constexpr double kCentring = 0.5;
 // The square of a ReLU's mean over its mean square, for symmetric inputs: 1 / pi.
 constexpr double kReluCommon = 0.318;
@@ -261,7 +261,8 @@ TensorId Network::Uniform(const std::string& name, int64_t count, float low, flo
   return builder_.Constant(name, shape, data);
 }
 
-TensorId ConvBn(Network& net, const std::string& name, TensorId x, int64_t channels, const Kernel& kernel, float epsilon) {
+TensorId ConvBn(Network& net, const std::string& name, TensorId x, int64_t channels, const Kernel& kernel,
+                float epsilon) {
   return net.BatchNorm(name + ".bn", net.Conv(name + ".conv", x, channels, kernel), epsilon);
 }
 
@@ -273,7 +274,8 @@ TensorId AddSqueezeExcite(Network& net, const std::string& name, TensorId x, con
   if (x == kNoTensor) return kNoTensor;
   TensorId gate = net.GlobalMean(name + ".mean", x, true);
   gate = net.Conv(name + ".fc1", gate, se.channels, Square(1), true);
-  gate = se.activation == UnaryKind::kClamp ? net.Relu(name + ".activation", gate) : net.Unary(name + ".activation", gate, se.activation);
+  gate = se.activation == UnaryKind::kClamp ? net.Relu(name + ".activation", gate)
+                                            : net.Unary(name + ".activation", gate, se.activation);
   gate = net.Conv(name + ".fc2", gate, net.shape(x).back(), Square(1), true);
   gate = net.Unary(name + ".gate", gate, se.gate);
   return net.Gate(name, x, gate);

@@ -10,11 +10,13 @@
 
 namespace plait::zoo {
 
-// A stream of pseudo-random numbers (splitmix64) that is the same on every machine: integer arithmetic, then one rounding.
+// A stream of pseudo-random numbers (splitmix64) that is the same on every machine: integer arithmetic, then one
+// rounding.
 class Random {
  public:
   explicit Random(uint64_t seed) : state_(seed) {}
-  void FillNormal(float mean, float deviation, int64_t count, float* to);   // nearly normal: the sum of four uniform numbers
+  // Nearly normal: each is the sum of four uniform numbers.
+  void FillNormal(float mean, float deviation, int64_t count, float* to);
   void FillUniform(float low, float high, int64_t count, float* to);
 
  private:
@@ -34,10 +36,11 @@ Pool2DAttrs Pool(const Kernel& kernel, bool count_include_pad = false);
 
 // Adds layers to a graph. Constants are named after their layer, ".weight", ".bias" and so on.
 //
-// Every tensor's power (its expected mean square) is tracked along the layers, and weights are scaled by the power of what they
-// read, so that a convolution's output has power 1 at any depth. Filters lose a part of their mean: what ReLUs leave has a
-// common positive mean, which would otherwise grow with depth until all images gave nearly the same output; without
-// any mean the network would be chaotic and amplify rounding. Mistakes are kept by the graph's builder and reported by Finish().
+// Every tensor's power (its expected mean square) is tracked along the layers, and weights are scaled by the power of
+// what they read, so that a convolution's output has power 1 at any depth. Filters lose a part of their mean: what
+// ReLUs leave has a common positive mean, which would otherwise grow with depth until all images gave nearly the same
+// output; without any mean the network would be chaotic and amplify rounding. Mistakes are kept by the graph's
+// builder and reported by Finish().
 class Network {
  public:
   Network(std::string_view name, uint64_t seed) : builder_(std::string(name)), random_(seed) {}
@@ -86,9 +89,12 @@ class Network {
     double common = 0;  // the share of the power that is the square of the mean over all elements
   };
   static Level LevelAfter(UnaryKind kind);
-  Level level(TensorId x) const { return static_cast<size_t>(x) < levels_.size() && x >= 0 ? levels_[static_cast<size_t>(x)] : Level{}; }
+  Level level(TensorId x) const {
+    return static_cast<size_t>(x) < levels_.size() && x >= 0 ? levels_[static_cast<size_t>(x)] : Level{};
+  }
   void SetLevel(TensorId x, const Level& level);
-  // Weights that give power 1 from what they read, `x`. The filters stand one after another, or, interleaved, side by side.
+  // Weights that give power 1 from what they read, `x`. The filters stand one after another, or, interleaved, side by
+  // side.
   TensorId Filters(const std::string& name, const Dims& shape, int64_t filters, bool interleaved, TensorId x);
 
   std::shared_ptr<ConstData> Allocate(const std::string& name, const Dims& shape);
@@ -101,7 +107,8 @@ class Network {
 };
 
 // convolution, batch norm: named NAME.conv and NAME.bn
-TensorId ConvBn(Network& net, const std::string& name, TensorId x, int64_t channels, const Kernel& kernel, float epsilon = 1e-5f);
+TensorId ConvBn(Network& net, const std::string& name, TensorId x, int64_t channels, const Kernel& kernel,
+                float epsilon = 1e-5f);
 TensorId DepthwiseBn(Network& net, const std::string& name, TensorId x, const Kernel& kernel, float epsilon = 1e-5f);
 
 // Squeeze and excitation: the mean of each channel, through two 1x1 convolutions, gates the channel.

@@ -1,5 +1,5 @@
-// Vision Transformers with 16x16 patches (Dosovitskiy et al. 2020): timm's vit_tiny_patch16_224 and vit_base_patch16_224, the
-// latter also torchvision's vit_b_16.
+// Vision Transformers with 16x16 patches (Dosovitskiy et al. 2020): timm's vit_tiny_patch16_224 and
+// vit_base_patch16_224, the latter also torchvision's vit_b_16.
 #include <cmath>
 
 #include "src/zoo/network.h"
@@ -15,7 +15,8 @@ constexpr int64_t kHeadWidth = 64;
 TensorId Pick(Network& net, const std::string& name, TensorId qkv, int64_t which) {
   const Dims& s = net.shape(qkv);
   const Dims picked{1, s[2], s[3], s[4]};
-  const TensorId slice = net.Add(name + ".slice", OpKind::kSlice, {qkv}, SliceAttrs{{which, 0, 0, 0, 0}, {1, 1, s[2], s[3], s[4]}});
+  const TensorId slice =
+      net.Add(name + ".slice", OpKind::kSlice, {qkv}, SliceAttrs{{which, 0, 0, 0, 0}, {1, 1, s[2], s[3], s[4]}});
   return net.Add(name, OpKind::kReshape, {slice}, ReshapeAttrs{picked});
 }
 
@@ -25,9 +26,12 @@ TensorId Attention(Network& net, const std::string& name, TensorId x) {
   qkv = net.Add(name + ".qkv.heads", OpKind::kReshape, {qkv}, ReshapeAttrs{{1, tokens, 3, heads, kHeadWidth}});
   qkv = net.Add(name + ".qkv.transposed", OpKind::kTranspose, {qkv}, TransposeAttrs{{2, 0, 3, 1, 4}});
   if (qkv == kNoTensor) return kNoTensor;
-  const TensorId query = Pick(net, name + ".query", qkv, 0), key = Pick(net, name + ".key", qkv, 1), value = Pick(net, name + ".value", qkv, 2);
+  const TensorId query = Pick(net, name + ".query", qkv, 0);
+  const TensorId key = Pick(net, name + ".key", qkv, 1);
+  const TensorId value = Pick(net, name + ".value", qkv, 2);
   const TensorId scale = net.Scalar(name + ".scale", 1 / std::sqrt(static_cast<float>(kHeadWidth)));
-  const TensorId scaled = net.Add(name + ".query.scaled", OpKind::kBinary, {query, scale}, BinaryAttrs{BinaryKind::kMul, {}});
+  const TensorId scaled =
+      net.Add(name + ".query.scaled", OpKind::kBinary, {query, scale}, BinaryAttrs{BinaryKind::kMul, {}});
   TensorId weights = net.Add(name + ".scores", OpKind::kMatMul, {scaled, key}, MatMulAttrs{true});
   weights = net.Add(name + ".softmax", OpKind::kSoftmax, {weights}, SoftmaxAttrs{});
   TensorId y = net.Add(name + ".mix", OpKind::kMatMul, {weights, value}, MatMulAttrs{false});

@@ -22,9 +22,10 @@ struct ZooEntry {
 // All networks, smallest work first. Static storage; thread-safe.
 std::span<const ZooEntry> ZooEntries();
 
-// The network as published, batch 1, un-optimised: BatchNorm operators are there, dropout and auxiliary heads are not. One input "input", one
-// output "output" [1, 1000] (logits, except where the publisher ends in a softmax). Weights depend on `seed` alone and are the same bytes on every
-// machine; they are scaled so that activations keep a healthy range. NotFound lists the names there are.
+// The network as published, batch 1, un-optimised: BatchNorm operators are there, dropout and auxiliary heads are
+// not. One input "input", one output "output" [1, 1000] (logits, except where the publisher ends in a softmax).
+// Weights depend on `seed` alone and are the same bytes on every machine; they are scaled so that activations keep a
+// healthy range. NotFound lists the names there are.
 Result<Graph> BuildZooModel(std::string_view name, uint64_t seed = 1);
 
 }  // namespace plait

@@ -45,7 +45,8 @@ double Convolution(const Graph& graph, const Inputs& in, const Dims& at) {
   double sum = in.size() > 2 ? in[2]({at[3]}) : 0;
   for (int64_t ky = 0; ky < kh; ++ky) {
     for (int64_t kx = 0; kx < kw; ++kx) {
-      const int64_t row = at[1] * a.stride_h - a.pad.top + ky * a.dilation_h, column = at[2] * a.stride_w - a.pad.left + kx * a.dilation_w;
+      const int64_t row = at[1] * a.stride_h - a.pad.top + ky * a.dilation_h,
+                    column = at[2] * a.stride_w - a.pad.left + kx * a.dilation_w;
       if (row < 0 || row >= x[1] || column < 0 || column >= x[2]) continue;
       for (int64_t c = 0; c < channels; ++c) {
         sum += in[0]({at[0], row, column, first + c}) * (depthwise ? in[1]({ky, kx, at[3]}) : in[1]({at[3], ky, kx, c}));
@@ -275,7 +276,8 @@ TEST_P(DefinitionTest, HoldsForEveryElement) {
     const Dims& shape = graph->tensor(graph->outputs[0]).shape;
     for (int64_t n = 0; n < shape.Count(); ++n) {
       const double expected = definition(*graph, inputs, Coordinate(n, shape));
-      ASSERT_NEAR(out[n], expected, 2e-5 * std::max(1.0, std::abs(expected))) << ToString(Coordinate(n, shape)) << " of " << ToString(shape);
+      ASSERT_NEAR(out[n], expected, 2e-5 * std::max(1.0, std::abs(expected)))
+          << ToString(Coordinate(n, shape)) << " of " << ToString(shape);
     }
   }
 }

@@ -143,7 +143,8 @@ inline TensorId RandomOperators::PoolOf(GraphBuilder& b, OpKind kind) {
   attrs.kernel_w = Int(1, 3);
   attrs.stride_h = Int(1, 2);
   attrs.stride_w = Int(1, 2);
-  attrs.pad = {Int(0, attrs.kernel_h - 1), Int(0, attrs.kernel_w - 1), Int(0, attrs.kernel_h - 1), Int(0, attrs.kernel_w - 1)};
+  attrs.pad = {Int(0, attrs.kernel_h - 1), Int(0, attrs.kernel_w - 1), Int(0, attrs.kernel_h - 1),
+               Int(0, attrs.kernel_w - 1)};
   attrs.count_include_pad = kind == OpKind::kAveragePool2D && Flip();
   attrs.clamp = RandomClamp();
   return b.Add("op", kind, {b.Input("x", {Int(1, 2), Int(4, 7), Int(4, 7), Int(1, 5)})}, attrs);
@@ -172,7 +173,8 @@ inline TensorId RandomOperators::BroadcastBinary(GraphBuilder& b) {
   }
   const TensorId x = b.Input("x", left), y = Weights(b, "y", right);
   const auto kind = static_cast<BinaryKind>(Int(0, 5));
-  return b.Add("op", OpKind::kBinary, Flip() ? std::vector<TensorId>{x, y} : std::vector<TensorId>{y, x}, BinaryAttrs{kind, RandomClamp()});
+  return b.Add("op", OpKind::kBinary, Flip() ? std::vector<TensorId>{x, y} : std::vector<TensorId>{y, x},
+               BinaryAttrs{kind, RandomClamp()});
 }
 
 inline TensorId RandomOperators::Mean(GraphBuilder& b) {
@@ -187,7 +189,8 @@ inline TensorId RandomOperators::Mean(GraphBuilder& b) {
 
 inline TensorId RandomOperators::Norm(GraphBuilder& b, OpKind kind) {
   const Dims shape = Shape(Int(1, 4), 9);
-  std::vector<TensorId> inputs{b.Input("x", shape), Weights(b, "gamma", {shape.back()}), Weights(b, "beta", {shape.back()})};
+  std::vector<TensorId> inputs{b.Input("x", shape), Weights(b, "gamma", {shape.back()}),
+                               Weights(b, "beta", {shape.back()})};
   if (kind == OpKind::kBatchNorm) {
     inputs.push_back(Weights(b, "mean", {shape.back()}));
     std::vector<float> variance = Values(shape.back());
@@ -256,7 +259,8 @@ inline Result<Graph> RandomOperators::Make(OpKind kind) {
     case OpKind::kBinary: out = BroadcastBinary(b); break;
     case OpKind::kUnary: {
       const auto unary = static_cast<UnaryKind>(Int(0, static_cast<int>(UnaryKind::kLog)));
-      out = b.Add("op", kind, {b.Input("x", Shape(Int(1, 4)))}, UnaryAttrs{unary, unary == UnaryKind::kClamp ? RandomClamp() : Clamp{}});
+      out = b.Add("op", kind, {b.Input("x", Shape(Int(1, 4)))},
+                  UnaryAttrs{unary, unary == UnaryKind::kClamp ? RandomClamp() : Clamp{}});
       break;
     }
     case OpKind::kMaxPool2D:

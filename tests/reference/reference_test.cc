@@ -43,7 +43,9 @@ Evaluated Evaluate(const Graph& graph, RandomOperators& random) {
   return e;
 }
 
-std::string KindName(const ::testing::TestParamInfo<int>& param) { return std::string(Name(static_cast<OpKind>(param.param))); }
+std::string KindName(const ::testing::TestParamInfo<int>& param) {
+  return std::string(Name(static_cast<OpKind>(param.param)));
+}
 
 class EveryOperatorTest : public ::testing::TestWithParam<int> {
  protected:
@@ -73,7 +75,9 @@ TEST_P(EveryOperatorTest, PartsEqualTheWholeBitForBit) {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const Tensor& tensor = graph->tensor(op.inputs[i]);
       copies.emplace_back(op.inputs[i], InputRegion(*graph, op, static_cast<int>(i), request.region), random);
-      copies.back().ForEach(tensor.shape, [&](size_t there, float& here) { here = whole.values[static_cast<size_t>(op.inputs[i])][there]; });
+      copies.back().ForEach(tensor.shape, [&](size_t there, float& here) {
+        here = whole.values[static_cast<size_t>(op.inputs[i])][there];
+      });
       request.reads.push_back(copies.back().bound());
     }
     StridedCopy out(op.output, request.region, random);

@@ -41,7 +41,9 @@ TEST_P(ZooTest, HasThePublishedParametersAndWork) {
   const Graph graph = Build();
   const int64_t statistics = entry.counts_statistics ? StatisticsCount(graph) : 0;
   EXPECT_EQ(ParameterCount(graph) + statistics, entry.parameters) << entry.source;
-  EXPECT_NEAR(static_cast<double>(TotalMacs(graph)), static_cast<double>(entry.macs), 0.01 * static_cast<double>(entry.macs)) << entry.source;
+  EXPECT_NEAR(static_cast<double>(TotalMacs(graph)), static_cast<double>(entry.macs),
+              0.01 * static_cast<double>(entry.macs))
+      << entry.source;
 }
 
 TEST_P(ZooTest, IsValidWithOneInputAndOneOutputOfAThousandClasses) {
@@ -74,8 +76,9 @@ INSTANTIATE_TEST_SUITE_P(Networks, ZooTest, ::testing::ValuesIn(ZooEntries().beg
 TEST(Zoo, OffersTheTenNetworks) {
   std::set<std::string_view> names;
   for (const ZooEntry& entry : ZooEntries()) names.insert(entry.name);
-  EXPECT_EQ(names, (std::set<std::string_view>{"mobilenet_v2", "mobilenet_v3_large", "resnet50", "inception_v3", "squeezenet1_1", "efficientnet_b0",
-                                               "densenet121", "vit_ti_16", "vit_b_16", "nasnet_mobile"}));
+  EXPECT_EQ(names, (std::set<std::string_view>{"mobilenet_v2", "mobilenet_v3_large", "resnet50", "inception_v3",
+                                               "squeezenet1_1", "efficientnet_b0", "densenet121", "vit_ti_16",
+                                               "vit_b_16", "nasnet_mobile"}));
 }
 
 TEST(Zoo, ListsItsNetworksWhenAskedForAnother) {
@@ -187,7 +190,8 @@ TEST_P(ZooActivationsTest, LogitsDependOnTheImageButNotOnItsRounding) {
   EXPECT_LT(difference(rounded), 2e-5);
 }
 
-INSTANTIATE_TEST_SUITE_P(Networks, ZooActivationsTest, ::testing::Values("mobilenet_v2", "mobilenet_v3_large", "squeezenet1_1", "efficientnet_b0"),
+INSTANTIATE_TEST_SUITE_P(Networks, ZooActivationsTest,
+                         ::testing::Values("mobilenet_v2", "mobilenet_v3_large", "squeezenet1_1", "efficientnet_b0"),
                          [](const auto& param) { return std::string(param.param); });
 
 }  // namespace
