@@ -132,7 +132,7 @@ Result<ClProgram> Device::Build(Family family) {
   const std::string what = StrCat("OpenCL program ", text.name, " on ", info_.device);
   ProgramKey key;
   key.source = StrCat(kPrelude, text.source);
-  key.options = StrCat("-cl-std=CL1.2 -DVW=", tuning_.vector, " -DNV=", kTileColumns / tuning_.vector, " -DMR=", tuning_.row_tile,
+  key.options = StrCat("-w -cl-std=CL1.2 -DVW=", tuning_.vector, " -DNV=", kTileColumns / tuning_.vector, " -DMR=", tuning_.row_tile,
                        " -DGEMV_TILES=", tuning_.gemv_tiles, tuning_.single_item_groups ? " -DLOCAL_ONE" : "");
   key.device = StrCat(info_.platform, " | ", info_.platform_version, " | ", info_.device, " | ", info_.driver_version);
   if (std::optional<std::string> binary = LoadProgram(cache_dir_, key)) {

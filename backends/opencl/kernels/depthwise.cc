@@ -3,84 +3,77 @@
 namespace plait::opencl {
 
 const char kDepthwiseSource[] = R"CL(
-// One item: some rows of some channels, a vector of channels at a time. Weights [kh][kw][C]; taps outside the image are left out, the others are
-// summed in the order (ky, kx).
+// One item: some rows of some channels. Weights [kh][kw][C]; taps outside the image are left out, the others are summed in
+// the order (ky, kx). Pixels are the outer loop and channels the inner one, so that whole cache lines are read in a row.
 //   x_at: offset of image coordinate (0, 0, 0), strides of image, row, column;  y_at: offset, the same strides
 //   w_at: offset of weights and bias (< 0: none), stride of one tap, channels an item
 //   size: rows N * Ho of the part, columns Wo, channels, rows an item;  image: H, W, output rows Ho of the part
 //   origin: input row and column of the part's first pixel's window;  filter: kh, kw;  step: strides, dilations
-#define PIXEL(out, get, put)                                                        \
-  {                                                                                 \
-    fv acc = start;                                                                 \
-    for (int ky = ky0; ky < ky1; ++ky)                                              \
-      for (int kx = 0; kx < KW; ++kx) {                                             \
-        int ix = ix0 + kx * DX;                                                     \
-        if (ix >= 0 && ix < image.y)                                                \
-          acc = fma(get(xr + ky * DY * x_at.z + ix * x_at.w), get(w + (ky * KW + kx) * w_at.z), acc); \
-      }                                                                             \
-    acc = CLAMPF(acc, (fv)(range.x), (fv)(range.y));                                \
-    put(acc, out);                                                                  \
-  }
+#define PX 4
+#define FINISHED(acc) CLAMPF(acc, (fv)(range.x), (fv)(range.y))
+#define ONE_PIXEL(GET, PUT)                                                                     \
+  fv acc = w_at.y < 0 ? (fv)(0.0f) : GET(bias + w_at.y + c);                                    \
+  for (int ky = ky0; ky < ky1; ++ky)                                                            \
+    for (int kx = kx0; kx < kx1; ++kx)                                                          \
+      acc = fma(GET(xp + ky * DY * x_at.z + kx * DX * x_at.w + c), GET(weights + (ky * KW + kx) * w_at.z + c), acc); \
+  PUT(FINISHED(acc), yp + c);
 #define WHOLE_GET(p) LOAD(p)
 #define WHOLE_PUT(v, p) STORE(v, p)
-#define PART_GET(p) load_part(p, channels)
-#define PART_PUT(v, p) store_part(v, p, channels)
-#define PX 4
+#define PART_GET(p) load_part(p, left)
+#define PART_PUT(v, p) store_part(v, p, left)
 
-#define DEPTHWISE(NAME, KH_, KW_, SX_, DY_, DX_)                                                                           \
-KERNEL NAME(IN x, int4 x_at, IN weights, int4 w_at, IN bias, OUT y, int4 y_at, int4 size, int4 image, int2 origin, int2 filter,  \
-            int4 step, float2 range) {                                                                                     \
-  const int KH = KH_, KW = KW_, SX = SX_, DY = DY_, DX = DX_;                                                              \
-  int row_end = min((int)(get_global_id(1) + 1) * size.w, size.x);                                                         \
-  /* output columns whose windows lie inside the image: [inner0, inner1) */                                                \
-  int inner0 = origin.y >= 0 ? 0 : min((-origin.y + SX - 1) / SX, size.y);                                                 \
-  int room = image.y - (KW - 1) * DX - 1 - origin.y;                                                                       \
-  int inner1 = room < 0 ? inner0 : max(min(room / SX + 1, size.y), inner0);                                                \
-  int c_end = min((int)(get_global_id(0) + 1) * w_at.w, size.z);                                                          \
-  for (int c = (int)get_global_id(0) * w_at.w; c < c_end; c += VW) {                                                      \
-    int channels = min(c_end - c, VW);                                                                                    \
-    __global const float* xc = x + x_at.x + c;                                                                            \
-    __global const float* w = weights + w_at.x + c;                                                                       \
-    __global float* yc = y + y_at.x + c;                                                                                  \
-    fv start = w_at.y < 0 ? (fv)(0.0f) : load_part(bias + w_at.y + c, channels);                                          \
-    for (int r = (int)get_global_id(1) * size.w; r < row_end; ++r) {                                                      \
-      int n = r / image.z, oh = r % image.z;                                                                              \
-      int iy0 = origin.x + oh * step.x;                                                                                   \
-      int ky0 = iy0 >= 0 ? 0 : (-iy0 + DY - 1) / DY;                                                                      \
-      int ky1 = image.x <= iy0 ? 0 : min(KH, (image.x - iy0 + DY - 1) / DY);                                              \
-      __global const float* xr = xc + n * x_at.y + iy0 * x_at.z;                                                          \
-      __global float* yr = yc + n * y_at.y + oh * y_at.z;                                                                 \
-      if (channels < VW) {                                                                                                \
-        for (int ow = 0; ow < size.y; ++ow) {                                                                             \
-          int ix0 = origin.y + ow * SX;                                                                                   \
-          PIXEL(yr + ow * y_at.w, PART_GET, PART_PUT)                                                                     \
-        }                                                                                                                 \
-        continue;                                                                                                         \
-      }                                                                                                                   \
-      for (int ow = 0; ow < inner0; ++ow) {                                                                               \
-        int ix0 = origin.y + ow * SX;                                                                                     \
-        PIXEL(yr + ow * y_at.w, WHOLE_GET, WHOLE_PUT)                                                                     \
-      }                                                                                                                   \
-      int ow = inner0;                                                                                                    \
-      for (; ow + PX <= inner1; ow += PX) {                                                                               \
-        fv acc[PX];                                                                                                       \
-        _Pragma("unroll") for (int j = 0; j < PX; ++j) acc[j] = start;                                                    \
-        __global const float* xp = xr + (origin.y + ow * SX) * x_at.w;                                                    \
-        for (int ky = ky0; ky < ky1; ++ky) {                                                                              \
-          __global const float* xk = xp + ky * DY * x_at.z;                                                               \
-          __global const float* wk = w + ky * KW * w_at.z;                                                                \
-          _Pragma("unroll") for (int kx = 0; kx < KW; ++kx) {                                                             \
-            fv tap = LOAD(wk + kx * w_at.z);                                                                              \
-            _Pragma("unroll") for (int j = 0; j < PX; ++j)                                                                \
-              acc[j] = fma(LOAD(xk + (j * SX + kx * DX) * x_at.w), tap, acc[j]);                                          \
+#define DEPTHWISE(NAME, KH_, KW_, SX_, DY_, DX_)                                                                          \
+KERNEL NAME(IN x, int4 x_at, IN weights, int4 w_at, IN bias, OUT y, int4 y_at, int4 size, int4 image, int2 origin,        \
+            int2 filter, int4 step, float2 range) {                                                                       \
+  const int KH = KH_, KW = KW_, SX = SX_, DY = DY_, DX = DX_;                                                             \
+  int row_end = min((int)(get_global_id(1) + 1) * size.w, size.x);                                                        \
+  int c_begin = (int)get_global_id(0) * w_at.w;                                                                           \
+  int c_end = min(c_begin + w_at.w, size.z);                                                                              \
+  int c_body = c_begin + (c_end - c_begin) / VW * VW, left = c_end - c_body;                                              \
+  weights += w_at.x;                                                                                                      \
+  /* output columns whose windows lie inside the image: [inner0, inner1) */                                               \
+  int inner0 = origin.y >= 0 ? 0 : min((-origin.y + SX - 1) / SX, size.y);                                                \
+  int room = image.y - (KW - 1) * DX - 1 - origin.y;                                                                      \
+  int inner1 = room < 0 ? inner0 : max(min(room / SX + 1, size.y), inner0);                                               \
+  for (int r = (int)get_global_id(1) * size.w; r < row_end; ++r) {                                                        \
+    int n = r / image.z, oh = r % image.z;                                                                                \
+    int iy0 = origin.x + oh * step.x;                                                                                     \
+    int ky0 = iy0 >= 0 ? 0 : (-iy0 + DY - 1) / DY;                                                                        \
+    int ky1 = image.x <= iy0 ? 0 : min(KH, (image.x - iy0 + DY - 1) / DY);                                                \
+    __global const float* xr = x + x_at.x + n * x_at.y + iy0 * x_at.z;                                                    \
+    __global float* yr = y + y_at.x + n * y_at.y + oh * y_at.z;                                                           \
+    for (int ow = 0; ow < size.y;) {                                                                                      \
+      int ix0 = origin.y + ow * SX;                                                                                       \
+      __global const float* xp = xr + ix0 * x_at.w;                                                                       \
+      __global float* yp = yr + ow * y_at.w;                                                                              \
+      if (ow >= inner0 && ow + PX <= inner1 && left == 0) {                                                               \
+        for (int c = c_begin; c < c_body; c += VW) {                                                                      \
+          fv acc[PX];                                                                                                     \
+          fv start = w_at.y < 0 ? (fv)(0.0f) : LOAD(bias + w_at.y + c);                                                   \
+          _Pragma("unroll") for (int j = 0; j < PX; ++j) acc[j] = start;                                                  \
+          for (int ky = ky0; ky < ky1; ++ky) {                                                                            \
+            __global const float* xk = xp + ky * DY * x_at.z + c;                                                         \
+            __global const float* wk = weights + ky * KW * w_at.z + c;                                                    \
+            _Pragma("unroll") for (int kx = 0; kx < KW; ++kx) {                                                           \
+              fv tap = LOAD(wk + kx * w_at.z);                                                                            \
+              _Pragma("unroll") for (int j = 0; j < PX; ++j)                                                              \
+                acc[j] = fma(LOAD(xk + (j * SX + kx * DX) * x_at.w), tap, acc[j]);                                        \
+            }                                                                                                             \
           }                                                                                                               \
+          _Pragma("unroll") for (int j = 0; j < PX; ++j) STORE(FINISHED(acc[j]), yp + j * y_at.w + c);                    \
         }                                                                                                                 \
-        _Pragma("unroll") for (int j = 0; j < PX; ++j)                                                                    \
-          STORE(CLAMPF(acc[j], (fv)(range.x), (fv)(range.y)), yr + (ow + j) * y_at.w);                                    \
-      }                                                                                                                   \
-      for (; ow < size.y; ++ow) {                                                                                         \
-        int ix0 = origin.y + ow * SX;                                                                                     \
-        PIXEL(yr + ow * y_at.w, WHOLE_GET, WHOLE_PUT)                                                                     \
+        ow += PX;                                                                                                         \
+      } else {                                                                                                            \
+        int kx0 = ix0 >= 0 ? 0 : (-ix0 + DX - 1) / DX;                                                                    \
+        int kx1 = image.y <= ix0 ? 0 : min(KW, (image.y - ix0 + DX - 1) / DX);                                            \
+        for (int c = c_begin; c < c_body; c += VW) {                                                                      \
+          ONE_PIXEL(WHOLE_GET, WHOLE_PUT)                                                                                 \
+        }                                                                                                                 \
+        if (left > 0) {                                                                                                   \
+          int c = c_body;                                                                                                 \
+          ONE_PIXEL(PART_GET, PART_PUT)                                                                                   \
+        }                                                                                                                 \
+        ++ow;                                                                                                             \
       }                                                                                                                   \
     }                                                                                                                     \
   }                                                                                                                       \

@@ -17,7 +17,7 @@ const char kElementwiseSource[] = R"CL(
 #define BINARY_LOOP(EXPR, A_VEC, B_VEC, A_PART, B_PART)                                     \
   {                                                                                         \
     int i = begin;                                                                          \
-    for (; i + VW <= end; i += VW) {                                                        \
+    _Pragma("unroll 4") for (; i + VW <= end; i += VW) {                                    \
       fv p = A_VEC, q = B_VEC;                                                              \
       STORE(CLAMPF(EXPR(p, q), (fv)(range.x), (fv)(range.y)), out + i);                     \
     }                                                                                       \
@@ -92,7 +92,7 @@ KERNEL NAME(IN x, int8 x_at, OUT y, int8 y_at, int8 size, float2 range) {       
 #define F_SQRT(v) sqrt(v)
 #define F_ERF(v) erf_fv(v)
 #define F_NEGATE(v) (-(v))
-#define F_ABS(v) fabs(v)
+#define F_ABS(v) abs_fv(v)
 #define F_SQUARE(v) ((v) * (v))
 #define F_RECIPROCAL(v) ((fv)(1.0f) / (v))
 #define F_LOG(v) log(v)

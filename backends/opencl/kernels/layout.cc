@@ -30,6 +30,15 @@ KERNEL transpose(IN x, int8 x_at, OUT y, int8 y_at, int8 size) {
         COLUMN(s4, 4); COLUMN(s5, 5); COLUMN(s6, 6); COLUMN(s7, 7);
       }
     }
+    if (ps == BLOCK && size.s4 == 3 && y_at.s4 == 3) {
+      // Three planes to pixels, as images come in.
+      float8 a = vload8(0, x + p), b = vload8(0, x + x_at.s4 + p), c = vload8(0, x + 2 * x_at.s4 + p);
+      __global float* out = y + p * 3;
+      vstore8((float8)(a.s0, b.s0, c.s0, a.s1, b.s1, c.s1, a.s2, b.s2), 0, out);
+      vstore8((float8)(c.s2, a.s3, b.s3, c.s3, a.s4, b.s4, c.s4, a.s5), 0, out + 8);
+      vstore8((float8)(b.s5, c.s5, a.s6, b.s6, c.s6, a.s7, b.s7, c.s7), 0, out + 16);
+      continue;
+    }
     for (int i = 0; i < ps; ++i)
       for (int j = q; j < size.s4; ++j) y[(p + i) * y_at.s4 + j] = x[j * x_at.s4 + p + i];
   }
