@@ -1,0 +1,166 @@
+#include "src/api/lanes.h"
+
+#include <algorithm>
+
+#include "backends/reference/reference.h"
+#ifdef PLAIT_WITH_OPENCL
+#include "backends/opencl/opencl.h"
+#endif
+#ifdef PLAIT_WITH_XNNPACK
+#include "backends/xnnpack/xnnpack.h"
+#endif
+#include "src/graph/passes.h"
+#include "src/partition/storage.h"
+#include "src/platform/affinity.h"
+#include "src/platform/cpu_list.h"
+#include "src/platform/topology.h"
+#include "src/runtime/session.h"
+
+namespace plait {
+namespace {
+
+std::string Cores(const std::vector<int>& cpus) {
+  return StrCat(cpus.size() == 1 ? "core " : "cores ", FormatCpuList(cpus));
+}
+
+Result<std::vector<std::shared_ptr<CpuBackend>>> CpuBackends(std::vector<std::string>* refused) {
+  std::vector<std::shared_ptr<CpuBackend>> backends;
+#ifdef PLAIT_WITH_XNNPACK
+  Result<std::shared_ptr<CpuBackend>> xnnpack = CreateXnnpackBackend();
+  if (xnnpack.ok()) {
+    backends.push_back(std::move(xnnpack).value());
+  } else {
+    refused->push_back("XNNPACK: " + xnnpack.status().message());
+  }
+#else
+  refused->push_back("XNNPACK: this build was made without it (PLAIT_XNNPACK=OFF)");
+#endif
+  backends.push_back(CreateReferenceBackend());
+  return backends;
+}
+
+Status OpenGpu(const LaneOptions& options, LaneSet* set) {
+#ifdef PLAIT_WITH_OPENCL
+  OpenClLaneConfig config;
+  config.name = "gpu0";
+  config.allow_cpu_device = !options.opencl_cpus.empty();
+  config.cpus = options.opencl_cpus;
+  config.strict = options.strict;
+  config.cache_dir = options.cache_dir;
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, CreateOpenClLane(config));
+  const OpenClDeviceInfo& device = OpenClDeviceOf(*lane);
+  std::string description = StrCat(device.device, " (", device.platform, ")");
+  if (!options.opencl_cpus.empty()) description += " on " + Cores(options.opencl_cpus);
+  set->lanes.push_back(std::move(lane));
+  set->descriptions.push_back(std::move(description));
+  set->cpus.push_back(options.opencl_cpus);
+  return Status();
+#else
+  (void)options;
+  (void)set;
+  return Unsupported("this build was made without OpenCL (PLAIT_OPENCL=OFF)");
+#endif
+}
+
+Result<std::shared_ptr<Lane>> OpenCpuLane(const std::string& name, const std::vector<int>& cpus,
+                                          const std::vector<std::shared_ptr<CpuBackend>>& backends) {
+  CpuLaneConfig config;
+  config.name = name;
+  config.cpus = cpus;
+  config.threads = static_cast<int>(cpus.size());
+  config.backends = backends;
+  PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, CreateCpuLane(config));
+  return std::shared_ptr<Lane>(std::move(lane));
+}
+
+}  // namespace
+
+std::vector<PlanningLane> LaneSet::Planning() const {
+  LaneId last_cpu = -1;
+  for (size_t i = 0; i < lanes.size(); ++i) {
+    if (lanes[i]->kind() == LaneKind::kCpu) last_cpu = static_cast<LaneId>(i);
+  }
+  std::vector<PlanningLane> out;
+  DomainId next_domain = kHostDomain + 1;
+  for (const std::shared_ptr<Lane>& lane : lanes) {
+    PlanningLane planning;
+    planning.spec.name = lane->name();
+    planning.spec.kind = lane->kind();
+    if (lane->kind() == LaneKind::kGpu) {
+      planning.spec.domain = next_domain++;
+      planning.spec.host = last_cpu;
+    }
+    planning.rules = &lane->rules();
+    planning.coherent = lane->coherent();
+    out.push_back(std::move(planning));
+  }
+  return out;
+}
+
+Result<LaneSet> OpenLanes(const LaneOptions& options) {
+  LaneSet set;
+  // The GPU comes first in time (a CPU device can be confined only before anything else has touched it), last in order.
+  LaneSet gpu;
+  if (!options.gpu) {
+    set.refused.push_back("gpu0: switched off");
+  } else if (Status status = OpenGpu(options, &gpu); !status.ok()) {
+    if (!options.opencl_cpus.empty()) return status.Annotated("gpu0");
+    set.refused.push_back("gpu0: " + status.message());
+  }
+
+  const std::vector<int> allowed = ThreadAffinity();
+  std::vector<std::vector<int>> clusters = options.clusters;
+  if (clusters.empty()) {
+    for (const Cluster& cluster : ReadTopology(SysFs(), allowed).clusters) {
+      std::vector<int> cpus;
+      for (int cpu : cluster.cpus) {
+        if (std::find(options.opencl_cpus.begin(), options.opencl_cpus.end(), cpu) == options.opencl_cpus.end()) cpus.push_back(cpu);
+      }
+      if (!cpus.empty()) clusters.push_back(std::move(cpus));
+    }
+  }
+  PLAIT_ASSIGN_OR_RETURN(const auto backends, CpuBackends(&set.refused));
+  for (const std::vector<int>& cpus : clusters) {
+    const std::string name = StrCat("cpu", set.lanes.size());
+    PLAIT_ASSIGN_OR_RETURN(std::shared_ptr<Lane> lane, OpenCpuLane(name, cpus, backends));
+    set.descriptions.push_back(StrCat(backends.size() > 1 ? "XNNPACK" : "reference kernels", " on ", Cores(cpus)));
+    set.lanes.push_back(std::move(lane));
+    set.cpus.push_back(cpus);
+    set.all_cpus.insert(set.all_cpus.end(), cpus.begin(), cpus.end());
+  }
+  if (set.lanes.empty()) return NotFound("no CPU core is left for a lane: see --clusters and --opencl-cpu");
+  for (size_t i = 0; i < gpu.lanes.size(); ++i) {
+    set.lanes.push_back(gpu.lanes[i]);
+    set.descriptions.push_back(gpu.descriptions[i]);
+    set.cpus.push_back(gpu.cpus[i]);
+    set.all_cpus.insert(set.all_cpus.end(), gpu.cpus[i].begin(), gpu.cpus[i].end());
+  }
+  std::sort(set.all_cpus.begin(), set.all_cpus.end());
+  set.all_cpus.erase(std::unique(set.all_cpus.begin(), set.all_cpus.end()), set.all_cpus.end());
+  if (set.all_cpus.size() > 1) {
+    PLAIT_ASSIGN_OR_RETURN(set.all_cpu, OpenCpuLane("all-cpu", set.all_cpus, backends));
+  }
+  return set;
+}
+
+std::vector<std::string> SuggestLanes() {
+  const Topology topology = ReadTopology(SysFs(), ThreadAffinity());
+  if (topology.clusters.size() != 1 || topology.cores.size() < 2) return {};
+#ifdef PLAIT_WITH_OPENCL
+  for (const OpenClDeviceInfo& device : ListOpenClDevices()) {
+    if (device.is_gpu) return {};
+  }
+  return {"--clusters", FormatCpuList(std::vector<int>{topology.cores[0].id}), "--opencl-cpu", FormatCpuList(std::vector<int>{topology.cores[1].id})};
+#else
+  return {"--clusters", StrCat(topology.cores[0].id, "/", topology.cores[1].id)};
+#endif
+}
+
+Result<Graph> PrepareGraph(const Graph& graph, const std::vector<PlanningLane>& lanes) {
+  PLAIT_ASSIGN_OR_RETURN(const Graph optimized, Optimize(graph));
+  return PlaceCopies(optimized, [&lanes](const Graph& g, OpId op, int operand) {
+    return std::all_of(lanes.begin(), lanes.end(), [&](const PlanningLane& lane) { return lane.rules->Strided(g, op, operand); });
+  });
+}
+
+}  // namespace plait

@@ -1,0 +1,7 @@
+if(PLAIT_XNNPACK)
+  target_compile_definitions(${room} PRIVATE PLAIT_WITH_XNNPACK)
+endif()
+if(PLAIT_OPENCL)
+  target_compile_definitions(${room} PRIVATE PLAIT_WITH_OPENCL)
+endif()
+target_compile_definitions(${room} PRIVATE PLAIT_VERSION="${PROJECT_VERSION}")
