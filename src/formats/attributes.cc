@@ -16,8 +16,9 @@ json EncodeFloat(float v) {
 }
 
 constexpr const char* kBinaryNames[] = {"add", "sub", "mul", "div", "max", "min"};
-constexpr const char* kUnaryNames[] = {"copy", "clamp", "sigmoid", "hard_sigmoid", "hard_swish", "silu", "gelu", "tanh",
-                                       "exp",  "sqrt",  "erf",     "negate",       "abs",        "square", "reciprocal", "log"};
+constexpr const char* kUnaryNames[] = {"copy", "clamp",  "sigmoid",    "hard_sigmoid", "hard_swish", "silu",
+                                       "gelu", "tanh",   "exp",        "sqrt",         "erf",        "negate",
+                                       "abs",  "square", "reciprocal", "log"};
 
 class Writer {
  public:
@@ -101,7 +102,9 @@ class Reader {
   void List(const char* name, std::vector<int32_t>* v) {
     const json* j = Required(name);
     if (j == nullptr) return;
-    if (!j->is_array() || j->size() > static_cast<size_t>(kMaxRank)) return Fail(name, "must be a list of at most 8 numbers");
+    if (!j->is_array() || j->size() > static_cast<size_t>(kMaxRank)) {
+      return Fail(name, "must be a list of at most 8 numbers");
+    }
     for (const json& e : *j) {
       v->push_back(0);
       Number(name, e, &v->back());
@@ -110,7 +113,9 @@ class Reader {
   void Sizes(const char* name, Dims* d) {
     const json* j = Required(name);
     if (j == nullptr) return;
-    if (!j->is_array() || j->size() > static_cast<size_t>(kMaxRank)) return Fail(name, "must be a list of at most 8 numbers");
+    if (!j->is_array() || j->size() > static_cast<size_t>(kMaxRank)) {
+      return Fail(name, "must be a list of at most 8 numbers");
+    }
     for (const json& e : *j) {
       d->push_back(0);
       Number(name, e, &(*d)[d->rank() - 1]);
@@ -153,7 +158,8 @@ class Reader {
   }
   template <typename T>
   void Number(const char* name, const json& j, T* v) {
-    if (!j.is_number_integer() || (j.is_number_unsigned() && j.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max())) ||
+    if (!j.is_number_integer() ||
+        (j.is_number_unsigned() && j.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<T>::max())) ||
         (!j.is_number_unsigned() && j.get<int64_t>() < std::numeric_limits<T>::min())) {
       return Fail(name, "holds what is no integer in range");
     }

@@ -59,12 +59,15 @@ class GraphWriter {
     for (const Tensor& t : graph_.tensors) AppendLine(&tensors, EncodeTensor(t));
     for (const Operator& op : graph_.ops) AppendLine(&operators, EncodeOperator(op));
     std::string& text = out_.text;
-    text = StrCat("{\n  \"format\": \"", kFormat, "\",\n  \"version\": ", kGraphJsonVersion, ",\n  \"name\": ", Dump(graph_.name), ",\n");
+    text = StrCat("{\n  \"format\": \"", kFormat, "\",\n  \"version\": ", kGraphJsonVersion,
+                  ",\n  \"name\": ", Dump(graph_.name), ",\n");
     if (!out_.weights.empty()) {
-      const json weights = {{"file", weights_file_}, {"bytes", out_.weights.size()}, {"checksum", Checksum(out_.weights)}};
+      const json weights = {
+          {"file", weights_file_}, {"bytes", out_.weights.size()}, {"checksum", Checksum(out_.weights)}};
       text += StrCat("  \"weights\": ", Dump(weights), ",\n");
     }
-    text += StrCat("  \"inputs\": ", Dump(NamesOf(graph_.inputs)), ",\n  \"outputs\": ", Dump(NamesOf(graph_.outputs)), ",\n");
+    text += StrCat("  \"inputs\": ", Dump(NamesOf(graph_.inputs)), ",\n  \"outputs\": ", Dump(NamesOf(graph_.outputs)),
+                   ",\n");
     text += StrCat("  \"tensors\": [", tensors, "\n  ],\n  \"operators\": [", operators, "\n  ]\n}\n");
     return std::move(out_);
   }
@@ -72,7 +75,9 @@ class GraphWriter {
  private:
   // Names that are no UTF-8 would make dump() throw; such bytes are replaced.
   static std::string Dump(const json& j) { return j.dump(-1, ' ', false, json::error_handler_t::replace); }
-  static void AppendLine(std::string* list, const json& j) { *list += StrCat(list->empty() ? "\n    " : ",\n    ", Dump(j)); }
+  static void AppendLine(std::string* list, const json& j) {
+    *list += StrCat(list->empty() ? "\n    " : ",\n    ", Dump(j));
+  }
 
   json NamesOf(const std::vector<TensorId>& ids) const {
     json names = json::array();
@@ -81,7 +86,8 @@ class GraphWriter {
   }
 
   json EncodeTensor(const Tensor& t) {
-    json j = {{"name", t.name}, {"dtype", Name(t.dtype)}, {"shape", std::vector<int64_t>(t.shape.begin(), t.shape.end())}};
+    json j = {
+        {"name", t.name}, {"dtype", Name(t.dtype)}, {"shape", std::vector<int64_t>(t.shape.begin(), t.shape.end())}};
     if (!t.is_constant()) return j;
     const std::string_view bytes(static_cast<const char*>(t.data->data()), static_cast<size_t>(t.bytes()));
     if (FitsInline(t)) {
@@ -89,7 +95,8 @@ class GraphWriter {
     } else if (weights_file_.empty()) {
       j["base64"] = EncodeBase64(bytes);
     } else {
-      out_.weights.resize(static_cast<size_t>(RoundUp(static_cast<int64_t>(out_.weights.size()), kWeightAlignment)), '\0');
+      out_.weights.resize(static_cast<size_t>(RoundUp(static_cast<int64_t>(out_.weights.size()), kWeightAlignment)),
+                          '\0');
       j["offset"] = out_.weights.size();
       out_.weights += bytes;
     }
@@ -97,7 +104,8 @@ class GraphWriter {
   }
 
   json EncodeOperator(const Operator& op) const {
-    json j = {{"name", op.name}, {"kind", Name(op.kind)}, {"inputs", NamesOf(op.inputs)}, {"output", graph_.output(op).name}};
+    json j = {
+        {"name", op.name}, {"kind", Name(op.kind)}, {"inputs", NamesOf(op.inputs)}, {"output", graph_.output(op).name}};
     json attributes = EncodeAttributes(op);
     if (!attributes.empty()) j["attributes"] = std::move(attributes);
     return j;
@@ -114,15 +122,16 @@ class GraphWriter {
 class Weights {
  public:
   Status Load(const json& description, const WeightsReader& read) {
-    if (!description.is_object() || !description.contains("file") || !description["file"].is_string() || !description.contains("checksum") ||
-        !description["checksum"].is_string()) {
+    if (!description.is_object() || !description.contains("file") || !description["file"].is_string() ||
+        !description.contains("checksum") || !description["checksum"].is_string()) {
       return Corrupt("\"weights\" must name a \"file\" and its \"checksum\"");
     }
     const std::string file = description["file"];
     PLAIT_ASSIGN_OR_RETURN(bytes_, read(file));
     const std::string found = Checksum(bytes_);
     if (found != description["checksum"]) {
-      return Corrupt("the weights file '", file, "' (", bytes_.size(), " bytes) is not the one that the graph was written with: its checksum is ", found);
+      return Corrupt("the weights file '", file, "' (", bytes_.size(),
+                     " bytes) is not the one that the graph was written with: its checksum is ", found);
     }
     return Status();
   }
@@ -130,7 +139,8 @@ class Weights {
   Result<std::shared_ptr<const ConstData>> At(int64_t offset, int64_t bytes) {
     const auto size = static_cast<int64_t>(bytes_.size());
     if (offset < 0 || offset % kWeightAlignment != 0 || bytes > size || offset > size - bytes) {
-      return Corrupt("its ", bytes, " bytes at offset ", offset, " are not in the ", size, " bytes of weights, or not at a multiple of ", kWeightAlignment);
+      return Corrupt("its ", bytes, " bytes at offset ", offset, " are not in the ", size,
+                     " bytes of weights, or not at a multiple of ", kWeightAlignment);
     }
     const auto found = shared_.find({offset, bytes});
     if (found != shared_.end()) return found->second;
@@ -166,13 +176,20 @@ class GraphReader {
 
  private:
   Status CheckHeader() const {
-    if (!root_.is_object() || root_.value("format", json()) != kFormat) return Corrupt("is JSON, but no graph: \"format\" is not \"", kFormat, "\"");
+    if (!root_.is_object() || root_.value("format", json()) != kFormat) {
+      return Corrupt("is JSON, but no graph: \"format\" is not \"", kFormat, "\"");
+    }
     const json version = root_.value("version", json());
     if (!version.is_number_integer()) return Corrupt("has no \"version\"");
-    if (version != kGraphJsonVersion) return Unsupported("is of version ", version.dump(), "; this build reads version ", kGraphJsonVersion);
+    if (version != kGraphJsonVersion) {
+      return Unsupported("is of version ", version.dump(), "; this build reads version ", kGraphJsonVersion);
+    }
     for (const auto& [key, value] : root_.items()) {
-      static constexpr std::string_view kKnown[] = {"format", "version", "name", "weights", "tensors", "operators", "inputs", "outputs"};
-      if (std::find(std::begin(kKnown), std::end(kKnown), key) == std::end(kKnown)) return Corrupt("\"", key.substr(0, 64), "\" is no field of a graph");
+      static constexpr std::string_view kKnown[] = {"format",  "version",   "name",   "weights",
+                                                    "tensors", "operators", "inputs", "outputs"};
+      if (std::find(std::begin(kKnown), std::end(kKnown), key) == std::end(kKnown)) {
+        return Corrupt("\"", key.substr(0, 64), "\" is no field of a graph");
+      }
     }
     return Status();
   }
@@ -192,7 +209,9 @@ class GraphReader {
     if (!j.is_object()) return Corrupt("is no object");
     if (!j.contains("name") || !j["name"].is_string()) return Corrupt("has no name");
     for (const auto& [key, value] : j.items()) {
-      if (std::find(known.begin(), known.end(), key) == known.end()) return Corrupt("has an unknown field \"", key.substr(0, 64), "\"");
+      if (std::find(known.begin(), known.end(), key) == known.end()) {
+        return Corrupt("has an unknown field \"", key.substr(0, 64), "\"");
+      }
     }
     return Status();
   }
@@ -201,11 +220,14 @@ class GraphReader {
     PLAIT_RETURN_IF_ERROR(CheckFields(j, {"name", "dtype", "shape", "values", "base64", "offset"}));
     Tensor t;
     t.name = j["name"];
-    const auto dtype = std::find_if(std::begin(kDTypes), std::end(kDTypes), [&](DType d) { return j.value("dtype", json()) == std::string(Name(d)); });
+    const auto dtype = std::find_if(std::begin(kDTypes), std::end(kDTypes),
+                                    [&](DType d) { return j.value("dtype", json()) == std::string(Name(d)); });
     if (dtype == std::end(kDTypes)) return Corrupt("has an unknown \"dtype\"");
     t.dtype = *dtype;
     const json shape = j.value("shape", json());
-    if (!shape.is_array() || shape.size() > static_cast<size_t>(kMaxRank)) return Corrupt("has no \"shape\" of at most ", kMaxRank, " sizes");
+    if (!shape.is_array() || shape.size() > static_cast<size_t>(kMaxRank)) {
+      return Corrupt("has no \"shape\" of at most ", kMaxRank, " sizes");
+    }
     std::optional<int64_t> bytes = SizeOf(t.dtype);
     for (const json& d : shape) {
       if (!d.is_number_unsigned() || d.get<uint64_t>() > static_cast<uint64_t>(std::numeric_limits<int64_t>::max())) {
@@ -216,7 +238,9 @@ class GraphReader {
     }
     if (!bytes) return Corrupt("its size overflows");
     PLAIT_RETURN_IF_ERROR(DecodeData(j, *bytes, &t));
-    if (!ids_.emplace(t.name, graph_.tensor_count()).second) return Corrupt("the name '", t.name.substr(0, 80), "' is taken");
+    if (!ids_.emplace(t.name, graph_.tensor_count()).second) {
+      return Corrupt("the name '", t.name.substr(0, 80), "' is taken");
+    }
     graph_.tensors.push_back(std::move(t));
     return Status();
   }
@@ -228,14 +252,17 @@ class GraphReader {
     } else if (j.contains("base64")) {
       if (!j["base64"].is_string()) return Corrupt("its base64 is no string");
       const std::optional<std::string> decoded = DecodeBase64(j["base64"].get_ref<const std::string&>());
-      if (!decoded || static_cast<int64_t>(decoded->size()) != bytes) return Corrupt("its base64 data is malformed, or not ", bytes, " bytes");
+      if (!decoded || static_cast<int64_t>(decoded->size()) != bytes) {
+        return Corrupt("its base64 data is malformed, or not ", bytes, " bytes");
+      }
       std::shared_ptr<ConstData> data = ConstData::Allocate(bytes);
       if (data == nullptr) return OutOfMemory("no memory for ", bytes, " bytes");
       if (bytes > 0) std::memcpy(data->mutable_data(), decoded->data(), decoded->size());
       t->data = std::move(data);
     } else if (j.contains("values")) {
       const json& values = j["values"];
-      if (t->dtype != DType::kF32 || !values.is_array() || static_cast<int64_t>(values.size()) != bytes / SizeOf(DType::kF32)) {
+      if (t->dtype != DType::kF32 || !values.is_array() ||
+          static_cast<int64_t>(values.size()) != bytes / SizeOf(DType::kF32)) {
         return Corrupt("its \"values\" are not ", bytes / SizeOf(t->dtype), " numbers of f32");
       }
       std::shared_ptr<ConstData> data = ConstData::Allocate(bytes);
@@ -258,7 +285,9 @@ class GraphReader {
     }
     if (!name.is_string()) return Corrupt("names no tensor");
     const auto found = ids_.find(name.get_ref<const std::string&>());
-    if (found == ids_.end()) return Corrupt("there is no tensor '", name.get_ref<const std::string&>().substr(0, 80), "'");
+    if (found == ids_.end()) {
+      return Corrupt("there is no tensor '", name.get_ref<const std::string&>().substr(0, 80), "'");
+    }
     list->push_back(found->second);
     return Status();
   }
@@ -270,7 +299,10 @@ class GraphReader {
     const json kind = j.value("kind", json());
     int k = 0;
     while (k < kOpKindCount && kind != std::string(Name(static_cast<OpKind>(k)))) ++k;
-    if (k == kOpKindCount) return Unsupported("the operator '", op.name.substr(0, 80), "' is of the unknown kind ", kind.dump().substr(0, 64));
+    if (k == kOpKindCount) {
+      return Unsupported("the operator '", op.name.substr(0, 80), "' is of the unknown kind ",
+                         kind.dump().substr(0, 64));
+    }
     op.kind = static_cast<OpKind>(k);
     const json inputs = j.value("inputs", json());
     if (!inputs.is_array()) return Corrupt("has no list of inputs");
@@ -294,11 +326,17 @@ class GraphReader {
 
 WeightsReader ReadWeightsBeside(const std::string& json_path) {
   return [json_path](const std::string& file) -> Result<std::string> {
-    const bool plain = !file.empty() && file != "." && file != ".." && file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
-    if (!plain) return InvalidArgument("the weights file '", file.substr(0, 80), "' must be a plain name in the graph's own folder");
+    const bool plain = !file.empty() && file != "." && file != ".." &&
+                       file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos;
+    if (!plain) {
+      return InvalidArgument("the weights file '", file.substr(0, 80),
+                             "' must be a plain name in the graph's own folder");
+    }
     const std::filesystem::path path = std::filesystem::path(json_path).replace_filename(file);
     std::error_code ignored;
-    if (std::filesystem::is_symlink(path, ignored)) return InvalidArgument("the weights file '", file, "' is a link; it must be a file in the graph's own folder");
+    if (std::filesystem::is_symlink(path, ignored)) {
+      return InvalidArgument("the weights file '", file, "' is a link; it must be a file in the graph's own folder");
+    }
     return ReadFile(path.string());
   };
 }
@@ -325,7 +363,8 @@ Result<GraphJson> ExportGraphJson(const Graph& graph, const std::string& weights
 
 Status WriteGraphJsonFile(const Graph& graph, const std::string& path) {
   const std::string weights_path = path + ".weights";
-  PLAIT_ASSIGN_OR_RETURN(const GraphJson out, ExportGraphJson(graph, std::filesystem::path(weights_path).filename().string()));
+  PLAIT_ASSIGN_OR_RETURN(const GraphJson out,
+                         ExportGraphJson(graph, std::filesystem::path(weights_path).filename().string()));
   // The weights first: a graph without its weights is worth nothing, and the checksum tells a mismatch.
   if (!out.weights.empty()) PLAIT_RETURN_IF_ERROR(WriteFileAtomically(weights_path, out.weights));
   return WriteFileAtomically(path, out.text);

@@ -20,15 +20,22 @@ constexpr char kReads[] = "this build reads ONNX and Plait's graph JSON";
 constexpr Signature kSignatures[] = {
     {4, "TFL3"sv, "a TensorFlow Lite file; convert it to ONNX (tf2onnx)"},
     {0, "\x1f\x8b"sv, "a gzip archive; unpack it first"},
-    {0, "PK\x03\x04"sv, "a zip archive, as PyTorch checkpoints and Keras models are; unpack it, or export the model (torch.onnx.export)"},
-    {0, "\xfd"sv "7zXZ"sv, "an xz archive; unpack it first"},
+    {0, "PK\x03\x04"sv,
+     "a zip archive, as PyTorch checkpoints and Keras models are; unpack it, or export the model (torch.onnx.export)"},
+    {0,
+     "\xfd"sv
+     "7zXZ"sv,
+     "an xz archive; unpack it first"},
     {0, "\x28\xb5\x2f\xfd"sv, "a Zstandard archive; unpack it first"},
     {0, "\x89PNG"sv, "a PNG image"},
     {0, "\xff\xd8\xff"sv, "a JPEG image"},
     {0, "\x89HDF"sv, "an HDF5 file, as Keras writes; convert it to ONNX (tf2onnx)"},
     {0, "\x93NUMPY"sv, "a NumPy array; it may be an input of a model"},
     {0, "GGUF"sv, "a GGUF file"},
-    {0, "\x7f" "ELF"sv, "a program"},
+    {0,
+     "\x7f"
+     "ELF"sv,
+     "a program"},
     {0, "%PDF"sv, "a PDF document"},
     {0, "version https://git-lfs"sv, "a Git LFS pointer; fetch the file itself (git lfs pull)"},
     {0, "\xff\xfe"sv, "text in UTF-16; save it as UTF-8"},
@@ -37,7 +44,8 @@ constexpr Signature kSignatures[] = {
 
 bool LooksLikeText(std::string_view bytes) {
   const std::string_view head = bytes.substr(0, 512);
-  return std::all_of(head.begin(), head.end(), [](char c) { return (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\r' || c == '\t'; });
+  return std::all_of(head.begin(), head.end(),
+                     [](char c) { return (c >= 0x20 && c != 0x7f) || c == '\n' || c == '\r' || c == '\t'; });
 }
 
 bool LooksLikeJson(std::string_view bytes) {
@@ -47,11 +55,15 @@ bool LooksLikeJson(std::string_view bytes) {
 }
 
 // An ONNX file begins with its IR version: field 1, a small number.
-bool LooksLikeOnnx(std::string_view bytes) { return bytes.size() >= 2 && bytes[0] == 0x08 && bytes[1] > 0 && bytes[1] < 0x40; }
+bool LooksLikeOnnx(std::string_view bytes) {
+  return bytes.size() >= 2 && bytes[0] == 0x08 && bytes[1] > 0 && bytes[1] < 0x40;
+}
 
 Status NotAModel(std::string_view bytes) {
   for (const Signature& s : kSignatures) {
-    if (bytes.size() >= s.offset && bytes.substr(s.offset, s.bytes.size()) == s.bytes) return Unsupported("is ", s.is, "; ", kReads);
+    if (bytes.size() >= s.offset && bytes.substr(s.offset, s.bytes.size()) == s.bytes) {
+      return Unsupported("is ", s.is, "; ", kReads);
+    }
   }
   if (LooksLikeText(bytes)) return Corrupt("is a text file, not a model; ", kReads);
   return Corrupt("is no model that is known here (", bytes.size(), " bytes); ", kReads);

@@ -13,7 +13,8 @@ inline Status Readable(const Status& status) {
   constexpr size_t kLongest = 2000;
   std::string text = status.message().substr(0, kLongest);
   if (text.size() < status.message().size()) text += " ...";
-  std::replace_if(text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }, '?');
   return Status(status.code(), std::move(text));
 }
 

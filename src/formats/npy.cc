@@ -19,7 +19,7 @@ struct TypeName {
   DType dtype;
   std::string_view name;
 };
-constexpr TypeName kTypes[] = {{DType::kF32, "<f4"}, {DType::kF16, "<f2"}, {DType::kI8, "|i1"}, {DType::kU8, "|u1"},
+constexpr TypeName kTypes[] = {{DType::kF32, "<f4"}, {DType::kF16, "<f2"}, {DType::kI8, "|i1"},  {DType::kU8, "|u1"},
                                {DType::kI32, "<i4"}, {DType::kI64, "<i8"}, {DType::kBool, "|b1"}};
 
 // The header is a Python literal: {'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }
@@ -32,7 +32,9 @@ class HeaderParser {
     while (!Take('}')) {
       std::string_view key;
       if (!String(&key) || !Take(':')) return false;
-      const bool known = key == "descr" ? String(&descr) : key == "fortran_order" ? Boolean() : key == "shape" && Tuple();
+      const bool known = key == "descr"           ? String(&descr)
+                         : key == "fortran_order" ? Boolean()
+                                                  : key == "shape" && Tuple();
       if (!known) return false;
       Take(',');
     }
@@ -103,9 +105,12 @@ class HeaderParser {
 
 Result<DType> TypeOf(std::string_view descr, const std::string& what) {
   for (const TypeName& t : kTypes) {
-    if (descr == t.name || (SizeOf(t.dtype) == 1 && descr.size() == 3 && descr.substr(1) == t.name.substr(1))) return t.dtype;
+    if (descr == t.name || (SizeOf(t.dtype) == 1 && descr.size() == 3 && descr.substr(1) == t.name.substr(1))) {
+      return t.dtype;
+    }
   }
-  return Unsupported(what, ": holds the type '", std::string(descr.substr(0, 16)), "'; save it as float32 (array.astype('<f4'))");
+  return Unsupported(what, ": holds the type '", std::string(descr.substr(0, 16)),
+                     "'; save it as float32 (array.astype('<f4'))");
 }
 
 uint32_t LittleEndian(std::string_view bytes) {
@@ -128,16 +133,21 @@ Result<NpyArray> ParseNpy(std::string_view bytes, const std::string& what) {
     return Corrupt(what, ": is truncated: its header should have ", length, " bytes");
   }
   HeaderParser header(bytes.substr(start, length));
-  if (!header.Parse()) return Corrupt(what, ": its header is not that of an array of numbers with at most ", kMaxRank, " dimensions");
+  if (!header.Parse()) {
+    return Corrupt(what, ": its header is not that of an array of numbers with at most ", kMaxRank, " dimensions");
+  }
   NpyArray array;
   PLAIT_ASSIGN_OR_RETURN(array.dtype, TypeOf(header.descr, what));
   array.shape = *header.shape;
-  if (*header.fortran_order && array.shape.rank() > 1) return Unsupported(what, ": is in Fortran order; save numpy.ascontiguousarray(array)");
+  if (*header.fortran_order && array.shape.rank() > 1) {
+    return Unsupported(what, ": is in Fortran order; save numpy.ascontiguousarray(array)");
+  }
   std::optional<int64_t> size = SizeOf(array.dtype);
   for (const int64_t d : array.shape) size = size ? CheckedMul(*size, d) : std::nullopt;
   const std::string_view data = bytes.substr(start + length);
   if (!size || *size != static_cast<int64_t>(data.size())) {
-    return Corrupt(what, ": has the shape ", ToString(array.shape), " of ", Name(array.dtype), ", but ", data.size(), " bytes of data");
+    return Corrupt(what, ": has the shape ", ToString(array.shape), " of ", Name(array.dtype), ", but ", data.size(),
+                   " bytes of data");
   }
   array.data = std::string(data);
   return array;
@@ -154,7 +164,9 @@ std::string FormatNpy(DType dtype, const Dims& shape, std::string_view data) {
     if (t.dtype == dtype) name = t.name;
   }
   std::string dims;
-  for (int i = 0; i < shape.rank(); ++i) dims += StrCat(i > 0 ? " " : "", shape[i], shape.rank() == 1 || i + 1 < shape.rank() ? "," : "");
+  for (int i = 0; i < shape.rank(); ++i) {
+    dims += StrCat(i > 0 ? " " : "", shape[i], shape.rank() == 1 || i + 1 < shape.rank() ? "," : "");
+  }
   std::string header = StrCat("{'descr': '", name, "', 'fortran_order': False, 'shape': (", dims, "), }");
   header.append(RoundUp(static_cast<int64_t>(10 + header.size() + 1), kAlignment) - (10 + header.size() + 1), ' ');
   header += '\n';

@@ -4,7 +4,9 @@
 
 namespace plait {
 namespace {
-Status NotBuilt() { return Unsupported("this build has no ONNX support (it was configured with PLAIT_ONNX=OFF); use Plait's graph JSON"); }
+Status NotBuilt() {
+  return Unsupported("this build has no ONNX support (it was configured with PLAIT_ONNX=OFF); use Plait's graph JSON");
+}
 }  // namespace
 
 Result<Graph> ImportOnnx(std::string_view, const ImportOptions&) { return NotBuilt(); }

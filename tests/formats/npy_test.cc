@@ -21,7 +21,8 @@ std::string WithHeader(const std::string& header, const std::string& data) {
 
 TEST(Npy, RoundTripsEveryShapeAndType) {
   for (const Dims& shape : {Dims{}, Dims{5}, Dims{2, 3}, Dims{1, 2, 3, 4}, Dims{0, 3}}) {
-    for (const DType dtype : {DType::kF32, DType::kF16, DType::kI8, DType::kU8, DType::kI32, DType::kI64, DType::kBool}) {
+    for (const DType dtype :
+         {DType::kF32, DType::kF16, DType::kI8, DType::kU8, DType::kI32, DType::kI64, DType::kBool}) {
       const std::string data(static_cast<size_t>(shape.Count() * SizeOf(dtype)), '\x2a');
       const std::string file = FormatNpy(dtype, shape, data);
       EXPECT_EQ((file.size() - data.size()) % 64, 0u);
@@ -43,7 +44,8 @@ TEST(Npy, WritesWhatNumPyWrites) {
 
 TEST(Npy, ReadsOtherWritersHeaders) {
   const std::string data = Bytes({1, 2});
-  for (const char* header : {"{'descr':'<f4','fortran_order':False,'shape':(2,)}\n", "{\"shape\": (2,), \"descr\": \"<f4\", \"fortran_order\": False}",
+  for (const char* header : {"{'descr':'<f4','fortran_order':False,'shape':(2,)}\n",
+                             "{\"shape\": (2,), \"descr\": \"<f4\", \"fortran_order\": False}",
                              "{'descr': '<f4', 'fortran_order': True, 'shape': (2,), }   \n"}) {
     EXPECT_TRUE(ParseNpy(WithHeader(header, data), "a").ok()) << header;
   }
@@ -55,18 +57,19 @@ TEST(Npy, RefusesWhatItCannotUse) {
     const char* header;
     plait_status code;
   };
-  for (const Case& c : {Case{"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", PLAIT_UNSUPPORTED},
-                        Case{"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", PLAIT_UNSUPPORTED},
-                        Case{"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", PLAIT_UNSUPPORTED},
-                        Case{"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }", PLAIT_UNSUPPORTED},
-                        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", PLAIT_CORRUPT},
-                        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", PLAIT_CORRUPT},
-                        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", PLAIT_CORRUPT},
-                        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", PLAIT_CORRUPT},
-                        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2), }", PLAIT_CORRUPT},
-                        Case{"{'descr': '<f4', 'shape': (2,), }", PLAIT_CORRUPT},
-                        Case{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", PLAIT_CORRUPT},
-                        Case{"", PLAIT_CORRUPT}}) {
+  for (const Case& c :
+       {Case{"{'descr': '>f4', 'fortran_order': False, 'shape': (2,), }", PLAIT_UNSUPPORTED},
+        Case{"{'descr': '<f8', 'fortran_order': False, 'shape': (1,), }", PLAIT_UNSUPPORTED},
+        Case{"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }", PLAIT_UNSUPPORTED},
+        Case{"{'descr': '<f4', 'fortran_order': True, 'shape': (1, 2), }", PLAIT_UNSUPPORTED},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (3,), }", PLAIT_CORRUPT},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (-2,), }", PLAIT_CORRUPT},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (4611686018427387904, 4), }", PLAIT_CORRUPT},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999,), }", PLAIT_CORRUPT},
+        Case{"{'descr': '<f4', 'fortran_order': False, 'shape': (1,1,1,1,1,1,1,1,2), }", PLAIT_CORRUPT},
+        Case{"{'descr': '<f4', 'shape': (2,), }", PLAIT_CORRUPT},
+        Case{"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (2,), }", PLAIT_CORRUPT},
+        Case{"", PLAIT_CORRUPT}}) {
     const Status status = ParseNpy(WithHeader(c.header, data), "a.npy").status();
     EXPECT_EQ(status.code(), c.code) << c.header << ": " << status.message();
     EXPECT_NE(status.message().find("a.npy"), std::string::npos);

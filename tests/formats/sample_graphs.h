@@ -28,9 +28,12 @@ inline Result<Graph> EveryOperator() {
   Conv2DAttrs depthwise;
   depthwise.dilation_h = 2;
   depthwise.pad = {2, 1, 2, 1};
-  const TensorId dw = b.Add("depthwise", OpKind::kDepthwiseConv2D, {c, b.Constant("dw.weight", {3, 3, 4}, Ramp(36, 0.4f, -0.1f))}, depthwise);
+  const TensorId dw = b.Add("depthwise", OpKind::kDepthwiseConv2D,
+                            {c, b.Constant("dw.weight", {3, 3, 4}, Ramp(36, 0.4f, -0.1f))}, depthwise);
   std::vector<TensorId> bn = {dw};
-  for (const char* name : {"gamma", "beta", "mean", "variance"}) bn.push_back(b.Constant(name, {4}, Ramp(4, 0.5f, 0.2f)));
+  for (const char* name : {"gamma", "beta", "mean", "variance"}) {
+    bn.push_back(b.Constant(name, {4}, Ramp(4, 0.5f, 0.2f)));
+  }
   const TensorId normed = b.Add("norm", OpKind::kBatchNorm, bn, NormAttrs{1e-3f});
   const TensorId swish = b.Add("swish", OpKind::kUnary, {normed}, UnaryAttrs{UnaryKind::kHardSwish, {}});
   const TensorId clamped = b.Add("clamped", OpKind::kUnary, {swish}, UnaryAttrs{UnaryKind::kClamp, {-0.25f, 3.0f}});
@@ -43,13 +46,19 @@ inline Result<Graph> EveryOperator() {
   const TensorId joined = b.Add("joined", OpKind::kConcat, {max, mean}, ConcatAttrs{3});
   const TensorId padded = b.Add("padded", OpKind::kPad, {joined}, PadAttrs{{0, 1, 0, 0}, {0, 0, 2, 0}, 0.5f});
   const TensorId cut = b.Add("cut", OpKind::kSlice, {padded}, SliceAttrs{{0, 1, 1, 2}, {1, 4, 4, 6}});
-  const TensorId scaled = b.Add("scaled", OpKind::kBinary, {cut, b.Constant("scale", {6}, Ramp(6, 0.5f, 0.25f))}, BinaryAttrs{BinaryKind::kMul, kRelu});
+  const TensorId scaled = b.Add("scaled", OpKind::kBinary, {cut, b.Constant("scale", {6}, Ramp(6, 0.5f, 0.25f))},
+                                BinaryAttrs{BinaryKind::kMul, kRelu});
   const TensorId tokens = b.Add("tokens", OpKind::kReshape, {scaled}, ReshapeAttrs{{1, 16, 6}});
-  const TensorId ln = b.Add("layer_norm", OpKind::kLayerNorm, {tokens, b.Constant("ln.g", {6}, Ramp(6, 1, 0.1f)), b.Constant("ln.b", {6}, Ramp(6, 0, 0.1f))}, NormAttrs{});
+  const TensorId ln = b.Add(
+      "layer_norm", OpKind::kLayerNorm,
+      {tokens, b.Constant("ln.g", {6}, Ramp(6, 1, 0.1f)), b.Constant("ln.b", {6}, Ramp(6, 0, 0.1f))}, NormAttrs{});
   const TensorId scores = b.Add("scores", OpKind::kMatMul, {ln, ln}, MatMulAttrs{true});
   const TensorId attention = b.Add("attention", OpKind::kSoftmax, {scores}, SoftmaxAttrs{});
   const TensorId mixed = b.Add("mixed", OpKind::kMatMul, {attention, ln}, MatMulAttrs{});
-  const TensorId fc = b.Add("fc", OpKind::kFullyConnected, {mixed, b.Constant("fc.weight", {5, 6}, Ramp(30, -0.3f, 0.1f)), b.Constant("fc.bias", {5}, Ramp(5, 0, 0.1f))}, FullyConnectedAttrs{});
+  const TensorId fc = b.Add(
+      "fc", OpKind::kFullyConnected,
+      {mixed, b.Constant("fc.weight", {5, 6}, Ramp(30, -0.3f, 0.1f)), b.Constant("fc.bias", {5}, Ramp(5, 0, 0.1f))},
+      FullyConnectedAttrs{});
   const TensorId pooled = b.Add("pooled", OpKind::kReduceMean, {fc}, ReduceAttrs{{1}, false});
   b.Output(pooled);
   b.Output(padded);

@@ -44,9 +44,12 @@ TEST(OnnxExport, EveryOperatorKindComputesTheSame) { ExpectSameEverywhere(*Every
 Graph OneUnary(UnaryKind kind) {
   GraphBuilder b("unary");
   const TensorId x = b.Input("x", {1, 4, 5, 3});
-  const TensorId positive = b.Add("positive", OpKind::kBinary, {b.Add("abs", OpKind::kUnary, {x}, UnaryAttrs{UnaryKind::kAbs, {}}), b.Constant("c", {}, {0.1f})}, BinaryAttrs{});
+  const TensorId positive = b.Add(
+      "positive", OpKind::kBinary,
+      {b.Add("abs", OpKind::kUnary, {x}, UnaryAttrs{UnaryKind::kAbs, {}}), b.Constant("c", {}, {0.1f})}, BinaryAttrs{});
   const bool needs_positive = kind == UnaryKind::kSqrt || kind == UnaryKind::kLog || kind == UnaryKind::kReciprocal;
-  b.Output(b.Add("y", OpKind::kUnary, {needs_positive ? positive : x}, UnaryAttrs{kind, kind == UnaryKind::kClamp ? Clamp{-0.5f, 0.25f} : Clamp{}}));
+  b.Output(b.Add("y", OpKind::kUnary, {needs_positive ? positive : x},
+                 UnaryAttrs{kind, kind == UnaryKind::kClamp ? Clamp{-0.5f, 0.25f} : Clamp{}}));
   if (!needs_positive) b.Output(positive);
   return *b.Build();
 }
@@ -59,13 +62,17 @@ TEST(OnnxExport, EveryUnaryFunctionComputesTheSame) {
 }
 
 TEST(OnnxExport, EveryBinaryFunctionAndBroadcastComputesTheSame) {
-  const std::vector<std::pair<Dims, Dims>> shapes = {{{1, 4, 5, 3}, {1, 4, 5, 3}}, {{1, 4, 5, 3}, {3}}, {{1, 4, 5, 3}, {5, 3}}, {{2, 1}, {3}}, {{1, 4, 1, 3}, {1, 1, 5, 1}}, {{4}, {}}};
+  const std::vector<std::pair<Dims, Dims>> shapes = {{{1, 4, 5, 3}, {1, 4, 5, 3}}, {{1, 4, 5, 3}, {3}},
+                                                     {{1, 4, 5, 3}, {5, 3}},       {{2, 1}, {3}},
+                                                     {{1, 4, 1, 3}, {1, 1, 5, 1}}, {{4}, {}}};
   for (const auto& [sa, sb] : shapes) {
     for (int kind = 0; kind <= static_cast<int>(BinaryKind::kMin); ++kind) {
       SCOPED_TRACE(StrCat(ToString(sa), " ", ToString(sb), " ", kind));
       GraphBuilder b("binary");
       const TensorId x = b.Input("x", sa), y = b.Input("y", sb);
-      const TensorId divisor = b.Add("divisor", OpKind::kUnary, {b.Add("small", OpKind::kUnary, {y}, UnaryAttrs{UnaryKind::kSigmoid, {}})}, UnaryAttrs{UnaryKind::kExp, {}});
+      const TensorId divisor =
+          b.Add("divisor", OpKind::kUnary, {b.Add("small", OpKind::kUnary, {y}, UnaryAttrs{UnaryKind::kSigmoid, {}})},
+                UnaryAttrs{UnaryKind::kExp, {}});
       const BinaryAttrs attrs{static_cast<BinaryKind>(kind), {}};
       b.Output(b.Add("ab", OpKind::kBinary, {x, divisor}, attrs));
       b.Output(b.Add("ba", OpKind::kBinary, {divisor, b.Constant("c", {3}, {1, 2, 3})}, attrs));
@@ -79,9 +86,11 @@ TEST(OnnxExport, EveryBinaryFunctionAndBroadcastComputesTheSame) {
 TEST(OnnxExport, AnNchwInterfaceCostsNoTranspose) {
   GraphBuilder b("nchw");
   const TensorId x = b.Add("nhwc", OpKind::kTranspose, {b.Input("x", {1, 3, 8, 8})}, TransposeAttrs{{0, 2, 3, 1}});
-  const TensorId c = b.Add("conv", OpKind::kConv2D, {x, b.Constant("w", {4, 3, 3, 3}, Ramp(108, -0.3f, 0.1f))}, Conv2DAttrs{});
+  const TensorId c =
+      b.Add("conv", OpKind::kConv2D, {x, b.Constant("w", {4, 3, 3, 3}, Ramp(108, -0.3f, 0.1f))}, Conv2DAttrs{});
   const TensorId r = b.Add("relu", OpKind::kUnary, {c}, UnaryAttrs{UnaryKind::kClamp, kRelu});
-  const TensorId s = b.Add("scaled", OpKind::kBinary, {r, b.Constant("s", {4}, {1, 2, 3, 4})}, BinaryAttrs{BinaryKind::kMul, {}});
+  const TensorId s =
+      b.Add("scaled", OpKind::kBinary, {r, b.Constant("s", {4}, {1, 2, 3, 4})}, BinaryAttrs{BinaryKind::kMul, {}});
   const TensorId m = b.Add("mean", OpKind::kReduceMean, {s}, ReduceAttrs{{1, 2}, true});
   const TensorId gated = b.Add("gated", OpKind::kBinary, {s, m}, BinaryAttrs{BinaryKind::kMul, {}});
   b.Output(b.Add("y", OpKind::kTranspose, {gated}, TransposeAttrs{{0, 3, 1, 2}}));
@@ -98,7 +107,10 @@ TEST(OnnxExport, AnNchwInterfaceCostsNoTranspose) {
 TEST(OnnxExport, AnNhwcInterfaceCostsOneTransposeEachWay) {
   GraphBuilder b("nhwc");
   TensorId x = b.Input("x", {1, 8, 8, 4});
-  for (int i = 0; i < 3; ++i) x = b.Add(StrCat("conv", i), OpKind::kConv2D, {x, b.Constant(StrCat("w", i), {4, 1, 1, 4}, Ramp(16, -0.3f, 0.1f))}, Conv2DAttrs{});
+  for (int i = 0; i < 3; ++i) {
+    x = b.Add(StrCat("conv", i), OpKind::kConv2D, {x, b.Constant(StrCat("w", i), {4, 1, 1, 4}, Ramp(16, -0.3f, 0.1f))},
+              Conv2DAttrs{});
+  }
   b.Output(x);
   const Result<Graph> graph = b.Build();
   ExpectSameEverywhere(*graph);
@@ -113,7 +125,8 @@ TEST(OnnxExport, TheSameTensorMayBeReadAndReturnedInBothLayouts) {
   b.Output(b.Add("back", OpKind::kTranspose, {t}, TransposeAttrs{{0, 3, 1, 2}}));
   b.Output(b.Add("copy", OpKind::kUnary, {t}, UnaryAttrs{}));
   b.Output(b.Add("odd", OpKind::kTranspose, {t}, TransposeAttrs{{3, 0, 2, 1}}));
-  b.Output(b.Add("constant", OpKind::kTranspose, {b.Constant("c", {1, 2, 2, 2}, Ramp(8, 0, 1))}, TransposeAttrs{{0, 3, 1, 2}}));
+  b.Output(b.Add("constant", OpKind::kTranspose, {b.Constant("c", {1, 2, 2, 2}, Ramp(8, 0, 1))},
+                 TransposeAttrs{{0, 3, 1, 2}}));
   const Result<Graph> graph = b.Build();
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   ExpectSameEverywhere(*graph);

@@ -74,7 +74,8 @@ Status RefillOnnxWeights(std::string* bytes, uint64_t seed) {
       continue;
     }
     const auto reader = readers.find(node.output(0));
-    const Fill fill = reader == readers.end() ? Fill{} : FillFor(reader->second.first, reader->second.second, shape->second);
+    const Fill fill =
+        reader == readers.end() ? Fill{} : FillFor(reader->second.first, reader->second.second, shape->second);
     onnx::TensorProto* weights = graph->add_initializer();
     weights->set_name(node.output(0));
     weights->set_data_type(onnx::TensorProto::FLOAT);
@@ -138,10 +139,13 @@ Result<OracleTensor> ReadOnnxTensor(std::string_view bytes) {
   onnx::TensorProto proto;
   if (!proto.ParseFromArray(bytes.data(), static_cast<int>(bytes.size()))) return Corrupt("not a TensorProto");
   if (proto.data_type() != onnx::TensorProto::FLOAT) return Unsupported("not float32");
-  OracleTensor tensor{proto.name(), {proto.dims().begin(), proto.dims().end()}, {proto.float_data().begin(), proto.float_data().end()}};
+  OracleTensor tensor{
+      proto.name(), {proto.dims().begin(), proto.dims().end()}, {proto.float_data().begin(), proto.float_data().end()}};
   if (tensor.values.empty()) {
     tensor.values.resize(proto.raw_data().size() / sizeof(float));
-    if (!tensor.values.empty()) std::memcpy(tensor.values.data(), proto.raw_data().data(), tensor.values.size() * sizeof(float));
+    if (!tensor.values.empty()) {
+      std::memcpy(tensor.values.data(), proto.raw_data().data(), tensor.values.size() * sizeof(float));
+    }
   }
   return tensor;
 }

@@ -39,8 +39,9 @@ std::string Repeated(const std::string& field, int count, const std::string& val
 
 // x[1, 3, 8, 8] -> y; w[4, 3, 3, 3] is there.
 std::string Text(const std::string& nodes, const std::string& more = "", int opset = 13) {
-  return StrCat("ir_version: 7 opset_import { version: ", opset, " } graph { name: \"g\" input { name: \"x\" ", FloatType("1 3 8 8"),
-                "} output { name: \"y\" ", FloatType(""), "} initializer { name: \"w\" data_type: 1 dims: 4 dims: 3 dims: 3 dims: 3 ",
+  return StrCat("ir_version: 7 opset_import { version: ", opset, " } graph { name: \"g\" input { name: \"x\" ",
+                FloatType("1 3 8 8"), "} output { name: \"y\" ", FloatType(""),
+                "} initializer { name: \"w\" data_type: 1 dims: 4 dims: 3 dims: 3 dims: 3 ",
                 Repeated("float_data", 108, "0.5"), "} ", nodes, " ", more, " }");
 }
 
@@ -62,19 +63,28 @@ void ExpectRefused(const std::string& text, plait_status code, const std::vector
   const Result<Graph> graph = Import(text);
   ASSERT_FALSE(graph.ok()) << text;
   EXPECT_EQ(graph.status().code(), code) << graph.status().message();
-  for (const std::string& s : says) EXPECT_NE(graph.status().message().find(s), std::string::npos) << "'" << s << "' not in: " << graph.status().message();
+  for (const std::string& s : says) {
+    EXPECT_NE(graph.status().message().find(s), std::string::npos)
+        << "'" << s << "' not in: " << graph.status().message();
+  }
 }
 
 std::string Conv(const std::string& attributes) { return Replaced(kNodeConv, "%s", attributes); }
 
 TEST(OnnxImport, KeepsNamesShapesAndOrderOfInputsAndOutputs) {
-  const Result<Graph> graph = Import(Text(R"(node { op_type: "Relu" input: "x" output: "r" } node { op_type: "Identity" input: "r" output: "y" })",
-                                          StrCat("input { name: \"second\" ", FloatType("5"), "} output { name: \"r\" ", FloatType("1 3 8 8"), "} output { name: \"z\" ",
-                                                 FloatType("5"), "} node { op_type: \"Abs\" input: \"second\" output: \"z\" }")));
+  const Result<Graph> graph = Import(
+      Text(R"(node { op_type: "Relu" input: "x" output: "r" } node { op_type: "Identity" input: "r" output: "y" })",
+           StrCat("input { name: \"second\" ", FloatType("5"), "} output { name: \"r\" ", FloatType("1 3 8 8"),
+                  "} output { name: \"z\" ", FloatType("5"),
+                  "} node { op_type: \"Abs\" input: \"second\" output: \"z\" }")));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   std::vector<std::string> inputs, outputs;
-  for (const TensorId t : graph->inputs) inputs.push_back(graph->tensor(t).name + " " + ToString(graph->tensor(t).shape));
-  for (const TensorId t : graph->outputs) outputs.push_back(graph->tensor(t).name + " " + ToString(graph->tensor(t).shape));
+  for (const TensorId t : graph->inputs) {
+    inputs.push_back(graph->tensor(t).name + " " + ToString(graph->tensor(t).shape));
+  }
+  for (const TensorId t : graph->outputs) {
+    outputs.push_back(graph->tensor(t).name + " " + ToString(graph->tensor(t).shape));
+  }
   EXPECT_EQ(inputs, (std::vector<std::string>{"x 1x3x8x8", "second 5"}));
   EXPECT_EQ(outputs, (std::vector<std::string>{"y 1x3x8x8", "r 1x3x8x8", "z 5"}));
 }
@@ -91,14 +101,18 @@ TEST(OnnxImport, NeighbouringSpatialOperatorsShareTheirLayout) {
       node { op_type: "MaxPool" input: "b" output: "c" attribute { name: "kernel_shape" type: INTS ints: 2 ints: 2 } }
       node { op_type: "Concat" input: "c" input: "c" output: "y" attribute { name: "axis" type: INT i: 1 } })"));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
-  EXPECT_EQ(std::count_if(graph->ops.begin(), graph->ops.end(), [](const Operator& op) { return op.kind == OpKind::kTranspose; }), 2);
+  EXPECT_EQ(std::count_if(graph->ops.begin(), graph->ops.end(),
+                          [](const Operator& op) { return op.kind == OpKind::kTranspose; }),
+            2);
 }
 
 TEST(OnnxImport, OpenDimensionsNeedAShape) {
-  const std::string text = Replaced(Text(R"(node { op_type: "Relu" input: "x" output: "y" })"), FloatType("1 3 8 8"), FloatType("batch 3 -1 8"));
+  const std::string text = Replaced(Text(R"(node { op_type: "Relu" input: "x" output: "y" })"), FloatType("1 3 8 8"),
+                                    FloatType("batch 3 -1 8"));
   const Result<Graph> open = Import(text);
   EXPECT_EQ(open.status().code(), PLAIT_INVALID_ARGUMENT);
-  EXPECT_NE(open.status().message().find("'x' has no fixed size in dimension 0 ('batch')"), std::string::npos) << open.status().message();
+  EXPECT_NE(open.status().message().find("'x' has no fixed size in dimension 0 ('batch')"), std::string::npos)
+      << open.status().message();
   ImportOptions options;
   options.shapes["x"] = {2, 3, 5, 8};
   const Result<Graph> fixed = Import(text, options);
@@ -115,31 +129,47 @@ TEST(OnnxImport, OpenDimensionsNeedAShape) {
 }
 
 TEST(OnnxImport, OneMessageListsAllThatIsUnsupported) {
-  ExpectRefused(Text(R"(node { op_type: "LSTM" name: "l1" input: "x" output: "a" } node { op_type: "LSTM" name: "l2" input: "a" output: "b" }
+  ExpectRefused(
+      Text(
+          R"(node { op_type: "LSTM" name: "l1" input: "x" output: "a" } node { op_type: "LSTM" name: "l2" input: "a" output: "b" }
                         node { op_type: "Fancy" domain: "my.ops" input: "b" output: "c" } node { op_type: "Relu" input: "c" output: "d" }
                         node { op_type: "Pow" name: "p" input: "x" input: "e" output: "q" } node { op_type: "Add" input: "d" input: "q" output: "y" })",
-                     R"(initializer { name: "e" data_type: 1 dims: 1 float_data: 1.7 })"),
-                PLAIT_UNSUPPORTED, {"LSTM (2x: 'l1', 'l2')", "my.ops.Fancy (1x", "Pow 'p': the exponent 1.7"});
+          R"(initializer { name: "e" data_type: 1 dims: 1 float_data: 1.7 })"),
+      PLAIT_UNSUPPORTED, {"LSTM (2x: 'l1', 'l2')", "my.ops.Fancy (1x", "Pow 'p': the exponent 1.7"});
   // What no output needs is no obstacle.
-  const Result<Graph> graph = Import(Text(R"(node { op_type: "LSTM" input: "x" output: "unused" } node { op_type: "Relu" input: "x" output: "y" })"));
+  const Result<Graph> graph = Import(
+      Text(R"(node { op_type: "LSTM" input: "x" output: "unused" } node { op_type: "Relu" input: "x" output: "y" })"));
   EXPECT_TRUE(graph.ok()) << graph.status().message();
 }
 
 TEST(OnnxImport, OrderIsRestoredAndCyclesAreNamed) {
-  const Result<Graph> unsorted = Import(Text(R"(node { op_type: "Abs" input: "a" output: "y" } node { op_type: "Relu" input: "x" output: "a" })"));
+  const Result<Graph> unsorted =
+      Import(Text(R"(node { op_type: "Abs" input: "a" output: "y" } node { op_type: "Relu" input: "x" output: "a" })"));
   EXPECT_TRUE(unsorted.ok()) << unsorted.status().message();
-  ExpectRefused(Text(R"(node { op_type: "Add" name: "loop" input: "x" input: "y" output: "y" })"), PLAIT_CORRUPT, {"cycle", "loop"});
-  ExpectRefused(Text(R"(node { op_type: "Add" input: "x" input: "b" output: "a" } node { op_type: "Abs" input: "a" output: "b" } node { op_type: "Abs" input: "b" output: "y" })"),
-                PLAIT_CORRUPT, {"cycle"});
+  ExpectRefused(Text(R"(node { op_type: "Add" name: "loop" input: "x" input: "y" output: "y" })"), PLAIT_CORRUPT,
+                {"cycle", "loop"});
+  ExpectRefused(
+      Text(
+          R"(node { op_type: "Add" input: "x" input: "b" output: "a" } node { op_type: "Abs" input: "a" output: "b" } node { op_type: "Abs" input: "b" output: "y" })"),
+      PLAIT_CORRUPT, {"cycle"});
 }
 
 TEST(OnnxImport, ContradictoryGraphsAreCorrupt) {
-  ExpectRefused(Text(R"(node { op_type: "Abs" input: "gone" output: "y" })"), PLAIT_CORRUPT, {"'gone'", "nothing makes"});
+  ExpectRefused(Text(R"(node { op_type: "Abs" input: "gone" output: "y" })"), PLAIT_CORRUPT,
+                {"'gone'", "nothing makes"});
   ExpectRefused(Text(R"(node { op_type: "Abs" input: "x" output: "a" })"), PLAIT_CORRUPT, {"'y'"});
-  ExpectRefused(Text(R"(node { op_type: "Abs" input: "x" output: "y" } node { op_type: "Relu" input: "x" output: "y" })"), PLAIT_CORRUPT, {"written twice"});
-  ExpectRefused(Text(R"(node { op_type: "Abs" input: "x" output: "w" } node { op_type: "Relu" input: "w" output: "y" })"), PLAIT_CORRUPT, {"'w'"});
-  ExpectRefused(Text(R"(node { op_type: "Relu" input: "x" output: "y" })", R"(initializer { name: "w" data_type: 1 dims: 1 float_data: 1 })"), PLAIT_CORRUPT, {"listed twice"});
-  ExpectRefused(Text(R"(node { op_type: "Relu" input: "x" output: "y" })", "output { name: \"y\" " + FloatType("") + "}"), PLAIT_CORRUPT, {"'y' is listed twice"});
+  ExpectRefused(
+      Text(R"(node { op_type: "Abs" input: "x" output: "y" } node { op_type: "Relu" input: "x" output: "y" })"),
+      PLAIT_CORRUPT, {"written twice"});
+  ExpectRefused(
+      Text(R"(node { op_type: "Abs" input: "x" output: "w" } node { op_type: "Relu" input: "w" output: "y" })"),
+      PLAIT_CORRUPT, {"'w'"});
+  ExpectRefused(Text(R"(node { op_type: "Relu" input: "x" output: "y" })",
+                     R"(initializer { name: "w" data_type: 1 dims: 1 float_data: 1 })"),
+                PLAIT_CORRUPT, {"listed twice"});
+  ExpectRefused(
+      Text(R"(node { op_type: "Relu" input: "x" output: "y" })", "output { name: \"y\" " + FloatType("") + "}"),
+      PLAIT_CORRUPT, {"'y' is listed twice"});
   ExpectRefused(Text(R"(node { op_type: "Relu" output: "y" })"), PLAIT_INVALID_ARGUMENT, {"no input 0"});
   ExpectRefused(Text(R"(node { op_type: "Relu" input: "x" })"), PLAIT_CORRUPT, {"'y'"});
   ExpectRefused("ir_version: 7 opset_import { version: 13 } graph { name: \"g\" }", PLAIT_CORRUPT, {"no outputs"});
@@ -179,22 +209,28 @@ TEST(OnnxImport, ConvolutionAttributesAreChecked) {
       {"attribute { name: \"strides\" type: INT i: 1 }", "strides"},
       {"attribute { name: \"auto_pad\" type: STRING s: \"%n%s\" }", "auto_pad"},
   };
-  for (const auto& [attribute, says] : cases) ExpectRefused(Text(Conv(attribute)), PLAIT_INVALID_ARGUMENT, {"c1", says});
+  for (const auto& [attribute, says] : cases) {
+    ExpectRefused(Text(Conv(attribute)), PLAIT_INVALID_ARGUMENT, {"c1", says});
+  }
   // Enormous padding gives an enormous tensor, which is refused before it is made.
   EXPECT_FALSE(Import(Text(Conv(ints("pads", "2147483647 2147483647 2147483647 2147483647")))).ok());
   const std::string small = Replaced(Text(Conv("")), FloatType("1 3 8 8"), FloatType("1 3 2 8"));
   ExpectRefused(small, PLAIT_INVALID_ARGUMENT, {"does not fit"});
-  ExpectRefused(Replaced(Text(Conv("")), FloatType("1 3 8 8"), FloatType("1 3 8")), PLAIT_INVALID_ARGUMENT, {"weights"});
+  ExpectRefused(Replaced(Text(Conv("")), FloatType("1 3 8 8"), FloatType("1 3 8")), PLAIT_INVALID_ARGUMENT,
+                {"weights"});
 }
 
 TEST(OnnxImport, OtherAttributesAreChecked) {
-  const auto node = [](const char* type, const std::string& rest) { return StrCat("node { op_type: \"", type, "\" input: \"x\" output: \"y\" ", rest, " }"); };
+  const auto node = [](const char* type, const std::string& rest) {
+    return StrCat("node { op_type: \"", type, "\" input: \"x\" output: \"y\" ", rest, " }");
+  };
   const auto axis = [](int64_t a) { return StrCat("attribute { name: \"axis\" type: INT i: ", a, " }"); };
   const std::string kernel = "attribute { name: \"kernel_shape\" type: INTS ints: 3 ints: 3 }";
   const std::string i = "input: \"i\"";
   const std::vector<std::array<std::string, 2>> cases = {
       {Text(node("MaxPool", "")), "kernel_shape"},
-      {Text(node("MaxPool", kernel + "attribute { name: \"pads\" type: INTS ints: 3 ints: 0 ints: 0 ints: 0 }")), "padding"},
+      {Text(node("MaxPool", kernel + "attribute { name: \"pads\" type: INTS ints: 3 ints: 0 ints: 0 ints: 0 }")),
+       "padding"},
       {Text(node("AveragePool", "attribute { name: \"kernel_shape\" type: INTS ints: 0 ints: 1 }")), "kernel_shape"},
       {Text(node("AveragePool", "attribute { name: \"kernel_shape\" type: INTS ints: 9 ints: 9 }")), "does not fit"},
       {Text(node("Softmax", axis(4))), "axis 4"},
@@ -227,50 +263,82 @@ TEST(OnnxImport, OtherAttributesAreChecked) {
       {Text(node("Gemm", "input: \"w\"")), "no matrices"},
       {Text(node("MatMul", "input: \"w\"")), "inner sizes"},
       {Text(node("LRN", "attribute { name: \"size\" type: INT i: 0 }")), "size is 0"},
-      {Text(node("Clip", "input: \"a\" input: \"b\""),
-            "initializer { name: \"a\" data_type: 1 float_data: 2 } initializer { name: \"b\" data_type: 1 float_data: 1 }"), "clips"},
+      {Text(
+           node("Clip", "input: \"a\" input: \"b\""),
+           "initializer { name: \"a\" data_type: 1 float_data: 2 } initializer { name: \"b\" data_type: 1 float_data: 1 }"),
+       "clips"},
       {Text(node("Add", "input: \"w\"")), "do not broadcast"},
-      {Text("node { op_type: \"Div\" input: \"i\" input: \"j\" output: \"k\" } node { op_type: \"Reshape\" input: \"x\" input: \"k\" output: \"y\" }",
-            Ints("i", "1") + Ints("j", "0")), "zero"},
-      {Text("node { op_type: \"BatchNormalization\" input: \"x\" input: \"w\" input: \"w\" input: \"w\" input: \"w\" output: \"y\" }"), "instead of 3"},
+      {Text(
+           "node { op_type: \"Div\" input: \"i\" input: \"j\" output: \"k\" } node { op_type: \"Reshape\" input: \"x\" input: \"k\" output: \"y\" }",
+           Ints("i", "1") + Ints("j", "0")),
+       "zero"},
+      {Text(
+           "node { op_type: \"BatchNormalization\" input: \"x\" input: \"w\" input: \"w\" input: \"w\" input: \"w\" output: \"y\" }"),
+       "instead of 3"},
   };
   for (const auto& [text, says] : cases) ExpectRefused(text, PLAIT_INVALID_ARGUMENT, {says});
 }
 
 TEST(OnnxImport, ConstantsAreMeasured) {
   const auto with = [](const std::string& tensor) {
-    return Text(R"(node { op_type: "Add" input: "x" input: "t" output: "y" })", "initializer { name: \"t\" " + tensor + " }");
+    return Text(R"(node { op_type: "Add" input: "x" input: "t" output: "y" })",
+                "initializer { name: \"t\" " + tensor + " }");
   };
   ExpectRefused(with("data_type: 1 dims: 4 raw_data: \"abcd\""), PLAIT_CORRUPT, {"'t'", "4 elements", "holds 1"});
   ExpectRefused(with("data_type: 1 dims: 1 raw_data: \"abcde\""), PLAIT_CORRUPT, {"5 bytes"});
   ExpectRefused(with("data_type: 1 dims: -1"), PLAIT_CORRUPT, {"negative"});
   ExpectRefused(with("data_type: 1 dims: 8589934592 dims: 8589934592"), PLAIT_CORRUPT, {"overflows"});
   ExpectRefused(with("data_type: 1 dims: 8589934592"), PLAIT_CORRUPT, {"holds 0"});
-  ExpectRefused(with("data_type: 1 " + Repeated("dims", 9, "1") + "float_data: 1"), PLAIT_UNSUPPORTED, {"9 dimensions"});
+  ExpectRefused(with("data_type: 1 " + Repeated("dims", 9, "1") + "float_data: 1"), PLAIT_UNSUPPORTED,
+                {"9 dimensions"});
   ExpectRefused(with("data_type: 10 dims: 1 int32_data: 1"), PLAIT_UNSUPPORTED, {"float16"});
   ExpectRefused(with("data_type: 8 dims: 1 string_data: \"a\""), PLAIT_UNSUPPORTED, {"string"});
   ExpectRefused(with("data_type: 77 dims: 1"), PLAIT_UNSUPPORTED, {"type 77"});
   ExpectRefused(with("data_type: 7 dims: 1 int64_data: 1"), PLAIT_UNSUPPORTED, {"integers"});
   ExpectRefused(with("data_type: 1 dims: 0"), PLAIT_INVALID_ARGUMENT, {"t"});
-  ExpectRefused(with("data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: \"location\" value: \"../../etc/passwd\" }"), PLAIT_UNSUPPORTED,
-                {"'t'", "another file"});
+  ExpectRefused(
+      with(
+          "data_type: 1 dims: 1 data_location: EXTERNAL external_data { key: \"location\" value: \"../../etc/passwd\" }"),
+      PLAIT_UNSUPPORTED, {"'t'", "another file"});
 }
 
 TEST(OnnxImport, MemoryIsBounded) {
   const auto filled = [](const std::string& shape) {
-    return Text("node { op_type: \"ConstantOfShape\" input: \"s\" output: \"c\" } node { op_type: \"Add\" input: \"x\" input: \"c\" output: \"y\" }", Ints("s", shape));
+    return Text(
+        "node { op_type: \"ConstantOfShape\" input: \"s\" output: \"c\" } node { op_type: \"Add\" input: \"x\" input: \"c\" output: \"y\" }",
+        Ints("s", shape));
   };
   ExpectRefused(filled("2147483647 1 1 1"), PLAIT_UNSUPPORTED, {"max_generated_bytes"});
   ExpectRefused(filled("9223372036854775807 9223372036854775807"), PLAIT_UNSUPPORTED, {"max_generated_bytes"});
   ExpectRefused(filled("-1"), PLAIT_INVALID_ARGUMENT, {"-1"});
+  // Nothing, but with sizes whose products overflow or whose loops would not end.
+  const auto empty = [](const std::string& dims, const std::string& node) {
+    return Text(
+        node +
+            " node { op_type: \"Size\" input: \"b\" output: \"n\" } node { op_type: \"Reshape\" input: \"x\" input: \"n\" output: \"y\" }",
+        "initializer { name: \"a\" data_type: 1 " + dims + "}");
+  };
+  for (const std::string dims :
+       {"dims: 0 dims: 4611686018427387904 dims: 4611686018427387904", "dims: 1099511627776 dims: 0 dims: 1"}) {
+    EXPECT_FALSE(Import(empty(dims, R"(node { op_type: "Transpose" input: "a" output: "b" })")).ok());
+    EXPECT_FALSE(
+        Import(
+            empty(
+                dims,
+                R"(node { op_type: "Concat" input: "a" input: "a" output: "b" attribute { name: "axis" type: INT i: 2 } })"))
+            .ok());
+  }
   ImportOptions options;
   options.max_generated_bytes = 0;
   std::string nodes;
   for (int i = 0; i < 100; ++i) {  // each doubles the constant
-    nodes += StrCat("node { op_type: \"Concat\" input: \"c", i, "\" input: \"c", i, "\" output: \"c", i + 1, "\" attribute { name: \"axis\" type: INT i: 0 } } ");
+    nodes += StrCat("node { op_type: \"Concat\" input: \"c", i, "\" input: \"c", i, "\" output: \"c", i + 1,
+                    "\" attribute { name: \"axis\" type: INT i: 0 } } ");
   }
-  const Result<Graph> doubled = Import(Text(nodes + "node { op_type: \"Add\" input: \"x\" input: \"c100\" output: \"y\" }",
-                                            "initializer { name: \"c0\" data_type: 1 dims: 1 float_data: 1 }"), options);
+  const Result<Graph> doubled =
+      Import(Text(nodes + "node { op_type: \"Add\" input: \"x\" input: \"c100\" output: \"y\" }",
+                  "initializer { name: \"c0\" data_type: 1 dims: 1 float_data: 1 }"),
+             options);
   EXPECT_EQ(doubled.status().code(), PLAIT_UNSUPPORTED) << doubled.status().message();
 }
 
@@ -295,20 +363,28 @@ TEST(OnnxImport, EveryTruncationIsRefusedAndAnyByteMayBeWrong) {
 
 TEST(OnnxImport, NestingAndLengthAreHarmless) {
   std::string nested = "type: GRAPH g { name: \"inner\" }";
-  for (int i = 0; i < 80; ++i) nested = "type: GRAPH g { node { op_type: \"If\" attribute { name: \"then_branch\" " + nested + " } } }";
-  const Result<Graph> deep = Import(Text("node { op_type: \"If\" input: \"x\" output: \"y\" attribute { name: \"then_branch\" " + nested + " } }"));
+  for (int i = 0; i < 80; ++i) {
+    nested = "type: GRAPH g { node { op_type: \"If\" attribute { name: \"then_branch\" " + nested + " } } }";
+  }
+  const Result<Graph> deep = Import(
+      Text("node { op_type: \"If\" input: \"x\" output: \"y\" attribute { name: \"then_branch\" " + nested + " } }"));
   EXPECT_EQ(deep.status().code(), PLAIT_CORRUPT);
-  ExpectRefused(Text("node { op_type: \"If\" input: \"x\" output: \"y\" attribute { name: \"then_branch\" type: GRAPH g { name: \"inner\" } } }"), PLAIT_UNSUPPORTED, {"If"});
+  ExpectRefused(
+      Text(
+          "node { op_type: \"If\" input: \"x\" output: \"y\" attribute { name: \"then_branch\" type: GRAPH g { name: \"inner\" } } }"),
+      PLAIT_UNSUPPORTED, {"If"});
   std::string chain;
   constexpr int kLength = 20000;
   for (int i = 0; i < kLength; ++i) {
-    chain += StrCat("node { op_type: \"Relu\" input: \"", i == 0 ? "x" : StrCat("a", i - 1), "\" output: \"", i + 1 == kLength ? "y" : StrCat("a", i), "\" }\n");
+    chain += StrCat("node { op_type: \"Relu\" input: \"", i == 0 ? "x" : StrCat("a", i - 1), "\" output: \"",
+                    i + 1 == kLength ? "y" : StrCat("a", i), "\" }\n");
   }
   const Result<Graph> graph = Import(Text(chain));
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(graph->op_count(), kLength);
   const std::string name(1 << 20, 'n');
-  const Status status = Import(Text("node { op_type: \"Quux\" name: \"" + name + "\\n\" input: \"x\" output: \"y\" }")).status();
+  const Status status =
+      Import(Text("node { op_type: \"Quux\" name: \"" + name + "\\n\" input: \"x\" output: \"y\" }")).status();
   EXPECT_LT(status.message().size(), 4096u);
 }
 

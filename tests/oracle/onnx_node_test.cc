@@ -33,15 +33,17 @@ Result<std::vector<OracleTensor>> ReadTensors(const std::vector<std::string>& fi
 }
 
 bool AllZero(const std::vector<OracleTensor>& tensors) {
-  return std::all_of(tensors.begin(), tensors.end(),
-                     [](const OracleTensor& t) { return std::all_of(t.values.begin(), t.values.end(), [](float v) { return v == 0; }); });
+  return std::all_of(tensors.begin(), tensors.end(), [](const OracleTensor& t) {
+    return std::all_of(t.values.begin(), t.values.end(), [](float v) { return v == 0; });
+  });
 }
 
 // Whether the test could be run: imported as it is, or with all inputs but the first as constants (weights, axes, shapes).
 bool Compare(const std::filesystem::path& test) {
   const Result<std::string> bytes = ReadFile((test / "model.onnx").string());
   if (!bytes.ok()) return false;
-  const std::vector<std::string> inputs = ReadFiles(test / "test_data_set_0", "input_"), outputs = ReadFiles(test / "test_data_set_0", "output_");
+  const std::vector<std::string> inputs = ReadFiles(test / "test_data_set_0", "input_"),
+                                 outputs = ReadFiles(test / "test_data_set_0", "output_");
   Result<Graph> graph = ImportOnnx(*bytes);
   if (!graph.ok()) {
     EXPECT_FALSE(graph.status().message().empty());

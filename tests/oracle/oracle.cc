@@ -49,7 +49,8 @@ class OracleRun {
     PLAIT_RETURN_IF_ERROR(Check(Api().CreateSessionOptions(&options_)));
     PLAIT_RETURN_IF_ERROR(Check(Api().SetIntraOpNumThreads(options_, 1)));
     PLAIT_RETURN_IF_ERROR(Check(Api().SetSessionGraphOptimizationLevel(options_, ORT_DISABLE_ALL)));
-    PLAIT_RETURN_IF_ERROR(Check(Api().CreateSessionFromArray(environment, model.data(), model.size(), options_, &session_)));
+    PLAIT_RETURN_IF_ERROR(
+        Check(Api().CreateSessionFromArray(environment, model.data(), model.size(), options_, &session_)));
     return Check(Api().CreateCpuMemoryInfo(OrtArenaAllocator, OrtMemTypeDefault, &memory_));
   }
 
@@ -57,8 +58,9 @@ class OracleRun {
     std::vector<const char*> input_names;
     for (const OracleTensor& t : inputs) {
       OrtValue* value = nullptr;
-      PLAIT_RETURN_IF_ERROR(Check(Api().CreateTensorWithDataAsOrtValue(memory_, const_cast<float*>(t.values.data()), t.values.size() * sizeof(float),
-                                                                       t.shape.data(), t.shape.size(), ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value)));
+      PLAIT_RETURN_IF_ERROR(Check(Api().CreateTensorWithDataAsOrtValue(
+          memory_, const_cast<float*>(t.values.data()), t.values.size() * sizeof(float), t.shape.data(), t.shape.size(),
+          ONNX_TENSOR_ELEMENT_DATA_TYPE_FLOAT, &value)));
       values_.push_back(value);
       input_names.push_back(t.name.c_str());
     }
@@ -66,7 +68,8 @@ class OracleRun {
     std::vector<const char*> output_names;
     for (const std::string& n : names) output_names.push_back(n.c_str());
     std::vector<OrtValue*> outputs(names.size(), nullptr);
-    const Status status = Check(Api().Run(session_, nullptr, input_names.data(), values_.data(), inputs.size(), output_names.data(), names.size(), outputs.data()));
+    const Status status = Check(Api().Run(session_, nullptr, input_names.data(), values_.data(), inputs.size(),
+                                          output_names.data(), names.size(), outputs.data()));
     values_.insert(values_.end(), outputs.begin(), outputs.end());
     if (!status.ok()) return status;
     std::vector<OracleTensor> out;
@@ -139,9 +142,12 @@ Result<std::vector<OracleTensor>> RunReference(const Graph& graph, const std::ve
   std::vector<const void*> pointers;
   for (const TensorId id : graph.inputs) {
     const Tensor& t = graph.tensor(id);
-    const auto found = std::find_if(inputs.begin(), inputs.end(), [&](const OracleTensor& i) { return i.name == t.name; });
+    const auto found =
+        std::find_if(inputs.begin(), inputs.end(), [&](const OracleTensor& i) { return i.name == t.name; });
     if (found == inputs.end()) return InvalidArgument("no input '", t.name, "'");
-    if (static_cast<int64_t>(found->values.size()) != t.shape.Count()) return InvalidArgument("the input '", t.name, "' has another size");
+    if (static_cast<int64_t>(found->values.size()) != t.shape.Count()) {
+      return InvalidArgument("the input '", t.name, "' has another size");
+    }
     pointers.push_back(found->values.data());
   }
   std::vector<std::vector<std::byte>> bytes;
@@ -149,7 +155,8 @@ Result<std::vector<OracleTensor>> RunReference(const Graph& graph, const std::ve
   std::vector<OracleTensor> out;
   for (size_t i = 0; i < bytes.size(); ++i) {
     const Tensor& t = graph.tensor(graph.outputs[i]);
-    OracleTensor tensor{t.name, std::vector<int64_t>(t.shape.begin(), t.shape.end()), std::vector<float>(bytes[i].size() / sizeof(float))};
+    OracleTensor tensor{t.name, std::vector<int64_t>(t.shape.begin(), t.shape.end()),
+                        std::vector<float>(bytes[i].size() / sizeof(float))};
     std::memcpy(tensor.values.data(), bytes[i].data(), bytes[i].size());
     out.push_back(std::move(tensor));
   }
@@ -161,7 +168,8 @@ std::vector<OracleTensor> RandomInputs(const Graph& graph, uint64_t seed) {
   std::vector<OracleTensor> inputs;
   for (const TensorId id : graph.inputs) {
     const Tensor& t = graph.tensor(id);
-    OracleTensor tensor{t.name, std::vector<int64_t>(t.shape.begin(), t.shape.end()), std::vector<float>(static_cast<size_t>(t.shape.Count()))};
+    OracleTensor tensor{t.name, std::vector<int64_t>(t.shape.begin(), t.shape.end()),
+                        std::vector<float>(static_cast<size_t>(t.shape.Count()))};
     for (float& v : tensor.values) v = static_cast<float>(random() >> 40) / static_cast<float>(1 << 23) - 1.0f;
     inputs.push_back(std::move(tensor));
   }

@@ -31,20 +31,15 @@ int64_t RawSize(int32_t type) {
   switch (type) {
     case onnx::TensorProto::FLOAT:
     case onnx::TensorProto::INT32:
-    case onnx::TensorProto::UINT32:
-      return 4;
+    case onnx::TensorProto::UINT32: return 4;
     case onnx::TensorProto::DOUBLE:
-    case onnx::TensorProto::INT64:
-      return 8;
+    case onnx::TensorProto::INT64: return 8;
     case onnx::TensorProto::INT16:
-    case onnx::TensorProto::UINT16:
-      return 2;
+    case onnx::TensorProto::UINT16: return 2;
     case onnx::TensorProto::INT8:
     case onnx::TensorProto::UINT8:
-    case onnx::TensorProto::BOOL:
-      return 1;
-    default:
-      return 0;
+    case onnx::TensorProto::BOOL: return 1;
+    default: return 0;
   }
 }
 
@@ -97,22 +92,23 @@ Result<Dims> DecodeDims(const onnx::TensorProto& t, const std::string& what, int
     return Unsupported(what, " has ", t.dims_size(), " dimensions; at most ", kMaxRank, " are supported");
   }
   Dims dims;
-  *count = 1;
   for (const int64_t d : t.dims()) {
     if (d < 0) return Corrupt(what, " has a negative dimension ", d);
-    const auto product = CheckedMul(*count, d);
-    if (!product) return Corrupt(what, " has a shape whose element count overflows");
-    *count = *product;
     dims.push_back(d);
   }
+  const std::optional<int64_t> product = CountOf(dims);
+  if (!product) return Corrupt(what, " has a shape whose element count overflows");
+  *count = *product;
   return dims;
 }
 
 // Takes the bytes out of `t` as it goes, so that a big model is not held twice.
 Result<OnnxTensor> DecodeTensor(onnx::TensorProto* t, const std::string& what) {
   if (t->data_location() == onnx::TensorProto::EXTERNAL || t->external_data_size() > 0) {
-    return Unsupported(what, " keeps its data in another file, which is not read; save the model with its weights inside one file "
-                       "(onnx.save without save_as_external_data)");
+    return Unsupported(
+        what,
+        " keeps its data in another file, which is not read; save the model with its weights inside one file "
+        "(onnx.save without save_as_external_data)");
   }
   const int32_t type = t->data_type();
   const int64_t size = RawSize(type);
@@ -127,8 +123,8 @@ Result<OnnxTensor> DecodeTensor(onnx::TensorProto* t, const std::string& what) {
   // In division form: count * size may overflow.
   const int64_t present = raw ? static_cast<int64_t>(t->raw_data().size()) / size : TypedCount(*t);
   if (present != count || (raw && static_cast<int64_t>(t->raw_data().size()) % size != 0)) {
-    return Corrupt(what, " has the shape ", ToString(out.shape), " = ", count, " elements, but its data holds ", present,
-                   raw ? StrCat(" (", t->raw_data().size(), " bytes)") : std::string());
+    return Corrupt(what, " has the shape ", ToString(out.shape), " = ", count, " elements, but its data holds ",
+                   present, raw ? StrCat(" (", t->raw_data().size(), " bytes)") : std::string());
   }
   std::shared_ptr<ConstData> data = ConstData::Allocate(count * SizeOf(out.dtype));
   if (data == nullptr) return OutOfMemory(what, ": no memory for ", count, " elements");
@@ -153,21 +149,42 @@ Result<OnnxTensor> DecodeTensor(onnx::TensorProto* t, const std::string& what) {
 Result<OnnxAttribute> DecodeAttribute(onnx::AttributeProto* a, const std::string& what) {
   OnnxAttribute out;
   out.name = a->name();
-  if (!a->ref_attr_name().empty()) return Unsupported(what, " refers to an attribute of a function; functions are not read");
+  if (!a->ref_attr_name().empty()) {
+    return Unsupported(what, " refers to an attribute of a function; functions are not read");
+  }
   using Kind = OnnxAttribute::Kind;
   // Files from before IR version 2 have no type field; the filled field tells.
   auto type = a->type();
   if (type == onnx::AttributeProto::UNDEFINED) {
-    type = a->has_f() ? onnx::AttributeProto::FLOAT : a->has_i() ? onnx::AttributeProto::INT
-         : a->has_s() ? onnx::AttributeProto::STRING : a->has_t() ? onnx::AttributeProto::TENSOR
-         : a->floats_size() > 0 ? onnx::AttributeProto::FLOATS : a->ints_size() > 0 ? onnx::AttributeProto::INTS : type;
+    type = a->has_f()             ? onnx::AttributeProto::FLOAT
+           : a->has_i()           ? onnx::AttributeProto::INT
+           : a->has_s()           ? onnx::AttributeProto::STRING
+           : a->has_t()           ? onnx::AttributeProto::TENSOR
+           : a->floats_size() > 0 ? onnx::AttributeProto::FLOATS
+           : a->ints_size() > 0   ? onnx::AttributeProto::INTS
+                                  : type;
   }
   switch (type) {
-    case onnx::AttributeProto::FLOAT: out.kind = Kind::kFloat; out.f = a->f(); break;
-    case onnx::AttributeProto::INT: out.kind = Kind::kInt; out.i = a->i(); break;
-    case onnx::AttributeProto::STRING: out.kind = Kind::kString; out.s = a->s(); break;
-    case onnx::AttributeProto::FLOATS: out.kind = Kind::kFloats; out.floats.assign(a->floats().begin(), a->floats().end()); break;
-    case onnx::AttributeProto::INTS: out.kind = Kind::kInts; out.ints.assign(a->ints().begin(), a->ints().end()); break;
+    case onnx::AttributeProto::FLOAT:
+      out.kind = Kind::kFloat;
+      out.f = a->f();
+      break;
+    case onnx::AttributeProto::INT:
+      out.kind = Kind::kInt;
+      out.i = a->i();
+      break;
+    case onnx::AttributeProto::STRING:
+      out.kind = Kind::kString;
+      out.s = a->s();
+      break;
+    case onnx::AttributeProto::FLOATS:
+      out.kind = Kind::kFloats;
+      out.floats.assign(a->floats().begin(), a->floats().end());
+      break;
+    case onnx::AttributeProto::INTS:
+      out.kind = Kind::kInts;
+      out.ints.assign(a->ints().begin(), a->ints().end());
+      break;
     case onnx::AttributeProto::TENSOR: {
       PLAIT_ASSIGN_OR_RETURN(out.t, DecodeTensor(a->mutable_t(), what));
       out.kind = Kind::kTensor;
@@ -195,7 +212,8 @@ OnnxValueInfo DecodeValueInfo(const onnx::ValueInfoProto& v) {
 
 Result<int64_t> DecodeOpset(const onnx::ModelProto& proto) {
   if (proto.ir_version() > onnx::IR_VERSION) {
-    return Unsupported("the model is of IR version ", proto.ir_version(), "; this build reads up to ", onnx::IR_VERSION);
+    return Unsupported("the model is of IR version ", proto.ir_version(), "; this build reads up to ",
+                       onnx::IR_VERSION);
   }
   int64_t opset = proto.opset_import_size() == 0 ? 1 : 0;  // files without the field are of opset 1
   for (const auto& o : proto.opset_import()) {
@@ -213,7 +231,8 @@ Status ParseProto(std::string_view bytes, onnx::ModelProto* proto) {
   if (bytes.size() >= static_cast<size_t>(std::numeric_limits<int32_t>::max())) {
     return Unsupported("the ONNX model has ", bytes.size(), " bytes; protobuf reads less than 2 GiB");
   }
-  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()), static_cast<int>(bytes.size()));
+  google::protobuf::io::CodedInputStream stream(reinterpret_cast<const uint8_t*>(bytes.data()),
+                                                static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxNesting);
   if (!proto->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
     return Corrupt("is not a whole ONNX model: its ", bytes.size(), " bytes are truncated, damaged or something else");
@@ -222,6 +241,16 @@ Status ParseProto(std::string_view bytes, onnx::ModelProto* proto) {
 }
 
 }  // namespace
+
+std::optional<int64_t> CountOf(const Dims& dims) {
+  std::optional<int64_t> product = 1;
+  bool zero = false;
+  for (const int64_t d : dims) {
+    zero = zero || d == 0;
+    product = product ? CheckedMul(*product, d == 0 ? 1 : d) : std::nullopt;
+  }
+  return product && zero ? 0 : product;
+}
 
 Result<OnnxModel> DecodeOnnx(std::string_view bytes) {
   onnx::ModelProto proto;
@@ -274,12 +303,30 @@ void EncodeAttribute(const OnnxAttribute& in, onnx::AttributeProto* out) {
   out->set_name(in.name);
   using Kind = OnnxAttribute::Kind;
   switch (in.kind) {
-    case Kind::kFloat: out->set_type(onnx::AttributeProto::FLOAT); out->set_f(in.f); break;
-    case Kind::kInt: out->set_type(onnx::AttributeProto::INT); out->set_i(in.i); break;
-    case Kind::kString: out->set_type(onnx::AttributeProto::STRING); out->set_s(in.s); break;
-    case Kind::kFloats: out->set_type(onnx::AttributeProto::FLOATS); out->mutable_floats()->Assign(in.floats.begin(), in.floats.end()); break;
-    case Kind::kInts: out->set_type(onnx::AttributeProto::INTS); out->mutable_ints()->Assign(in.ints.begin(), in.ints.end()); break;
-    case Kind::kTensor: out->set_type(onnx::AttributeProto::TENSOR); EncodeTensor(in.t, out->mutable_t()); break;
+    case Kind::kFloat:
+      out->set_type(onnx::AttributeProto::FLOAT);
+      out->set_f(in.f);
+      break;
+    case Kind::kInt:
+      out->set_type(onnx::AttributeProto::INT);
+      out->set_i(in.i);
+      break;
+    case Kind::kString:
+      out->set_type(onnx::AttributeProto::STRING);
+      out->set_s(in.s);
+      break;
+    case Kind::kFloats:
+      out->set_type(onnx::AttributeProto::FLOATS);
+      out->mutable_floats()->Assign(in.floats.begin(), in.floats.end());
+      break;
+    case Kind::kInts:
+      out->set_type(onnx::AttributeProto::INTS);
+      out->mutable_ints()->Assign(in.ints.begin(), in.ints.end());
+      break;
+    case Kind::kTensor:
+      out->set_type(onnx::AttributeProto::TENSOR);
+      EncodeTensor(in.t, out->mutable_t());
+      break;
     case Kind::kOther: break;
   }
 }

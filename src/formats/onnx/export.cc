@@ -45,7 +45,9 @@ OnnxAttribute IntsAttr(const std::string& name, std::vector<int64_t> values) {
   return a;
 }
 
-std::vector<int64_t> Widened(const std::vector<int32_t>& values) { return std::vector<int64_t>(values.begin(), values.end()); }
+std::vector<int64_t> Widened(const std::vector<int32_t>& values) {
+  return std::vector<int64_t>(values.begin(), values.end());
+}
 
 // A shape of the graph in NCHW order; lower ranks get leading ones, as broadcasting reads them.
 Dims NchwShape(const Dims& shape) {
@@ -68,7 +70,9 @@ class Exporter {
 
   Result<std::string> Run() {
     for (const Tensor& t : graph_.tensors) {
-      if (t.dtype != DType::kF32) return Unsupported("the tensor '", t.name, "' is ", Name(t.dtype), "; ONNX export writes f32 graphs");
+      if (t.dtype != DType::kF32) {
+        return Unsupported("the tensor '", t.name, "' is ", Name(t.dtype), "; ONNX export writes f32 graphs");
+      }
     }
     for (const TensorId id : graph_.inputs) {
       variant(id, kAsIs) = NewValue(graph_.tensor(id).name);
@@ -83,7 +87,9 @@ class Exporter {
     for (const TensorId id : graph_.outputs) NameOutput(id);
     if (!status_.ok()) return status_;
     for (Node& n : nodes_) {
-      for (const ValueId i : n.inputs) n.node.inputs.push_back(i == kNone ? std::string() : values_[static_cast<size_t>(i)]);
+      for (const ValueId i : n.inputs) {
+        n.node.inputs.push_back(i == kNone ? std::string() : values_[static_cast<size_t>(i)]);
+      }
       n.node.outputs.push_back(values_[static_cast<size_t>(n.output)]);
       n.node.name = n.node.outputs[0];
       model_.nodes.push_back(std::move(n.node));
@@ -128,7 +134,8 @@ class Exporter {
   }
   ValueId Temporary(const std::string& hint) { return NewValue(Unique(StrCat(graph_.output(*op_).name, "/", hint))); }
 
-  void EmitTo(ValueId output, const std::string& type, std::vector<ValueId> inputs, std::vector<OnnxAttribute> attributes = {}) {
+  void EmitTo(ValueId output, const std::string& type, std::vector<ValueId> inputs,
+              std::vector<OnnxAttribute> attributes = {}) {
     Node n;
     n.node.op_type = type;
     n.node.attributes = std::move(attributes);
@@ -136,25 +143,29 @@ class Exporter {
     n.output = output;
     nodes_.push_back(std::move(n));
   }
-  ValueId Emit(const std::string& hint, const std::string& type, std::vector<ValueId> inputs, std::vector<OnnxAttribute> attributes = {}) {
+  ValueId Emit(const std::string& hint, const std::string& type, std::vector<ValueId> inputs,
+               std::vector<OnnxAttribute> attributes = {}) {
     const ValueId output = Temporary(hint);
     EmitTo(output, type, std::move(inputs), std::move(attributes));
     return output;
   }
   // The current operator's result in layout `v`.
-  void Finish(Variant v, const std::string& type, std::vector<ValueId> inputs, std::vector<OnnxAttribute> attributes = {}) {
+  void Finish(Variant v, const std::string& type, std::vector<ValueId> inputs,
+              std::vector<OnnxAttribute> attributes = {}) {
     variant(op_->output, v) = NewValueFor(op_->output, v);
     EmitTo(variant(op_->output, v), type, std::move(inputs), std::move(attributes));
   }
   // The same, with a clamp behind it.
-  void FinishClamped(Variant v, const Clamp& clamp, const std::string& type, std::vector<ValueId> inputs, std::vector<OnnxAttribute> attributes = {}) {
+  void FinishClamped(Variant v, const Clamp& clamp, const std::string& type, std::vector<ValueId> inputs,
+                     std::vector<OnnxAttribute> attributes = {}) {
     if (clamp.IsNone()) return Finish(v, type, std::move(inputs), std::move(attributes));
     FinishClamp(v, clamp, Emit("unclamped", type, std::move(inputs), std::move(attributes)));
   }
   void FinishClamp(Variant v, const Clamp& clamp, ValueId x) {
     if (clamp.IsNone()) return Finish(v, "Identity", {x});
     if (clamp == kRelu) return Finish(v, "Relu", {x});
-    const ValueId min = std::isinf(clamp.min) ? kNone : Scalar(clamp.min), max = std::isinf(clamp.max) ? kNone : Scalar(clamp.max);
+    const ValueId min = std::isinf(clamp.min) ? kNone : Scalar(clamp.min),
+                  max = std::isinf(clamp.max) ? kNone : Scalar(clamp.max);
     if (max == kNone) return Finish(v, "Clip", {x, min});
     Finish(v, "Clip", {x, min, max});
   }
@@ -179,7 +190,8 @@ class Exporter {
   ValueId Ints(const std::string& hint, const std::vector<int64_t>& values) {
     std::shared_ptr<ConstData> data = ConstData::Allocate(static_cast<int64_t>(values.size()) * SizeOf(DType::kI64));
     if (data != nullptr) std::copy(values.begin(), values.end(), data->as<int64_t>());
-    return Initializer(Unique(StrCat(graph_.output(*op_).name, "/", hint)), DType::kI64, Dims{static_cast<int64_t>(values.size())}, std::move(data));
+    return Initializer(Unique(StrCat(graph_.output(*op_).name, "/", hint)), DType::kI64,
+                       Dims{static_cast<int64_t>(values.size())}, std::move(data));
   }
 
   // A constant in another order; see GatherStrided.
@@ -217,7 +229,9 @@ class Exporter {
     return variant(id, v) = made;
   }
   ValueId Input(int i, Variant v) { return Get(op_->inputs[static_cast<size_t>(i)], v); }
-  bool HasInput(int i) const { return i < static_cast<int>(op_->inputs.size()) && op_->inputs[static_cast<size_t>(i)] != kNoTensor; }
+  bool HasInput(int i) const {
+    return i < static_cast<int>(op_->inputs.size()) && op_->inputs[static_cast<size_t>(i)] != kNoTensor;
+  }
 
   // The layout in which a layout-blind operator had better run: NCHW if its operands are rank 4 (or constants, or scalars) and some
   // computed one exists as NCHW.
@@ -307,12 +321,14 @@ class Exporter {
     if (HasInput(2)) inputs.push_back(Input(2, kAsIs));
     FinishClamped(kNchw, a.clamp, "Conv", std::move(inputs),
                   {IntsAttr("kernel_shape", {w[first], w[first + 1]}), IntsAttr("strides", {a.stride_h, a.stride_w}),
-                   IntsAttr("dilations", {a.dilation_h, a.dilation_w}), Pads(a.pad), IntAttr("group", depthwise ? w[2] : a.groups)});
+                   IntsAttr("dilations", {a.dilation_h, a.dilation_w}), Pads(a.pad),
+                   IntAttr("group", depthwise ? w[2] : a.groups)});
   }
 
   void LowerPool() {
     const auto& a = op_->as<Pool2DAttrs>();
-    std::vector<OnnxAttribute> attributes = {IntsAttr("kernel_shape", {a.kernel_h, a.kernel_w}), IntsAttr("strides", {a.stride_h, a.stride_w}), Pads(a.pad)};
+    std::vector<OnnxAttribute> attributes = {IntsAttr("kernel_shape", {a.kernel_h, a.kernel_w}),
+                                             IntsAttr("strides", {a.stride_h, a.stride_w}), Pads(a.pad)};
     const bool average = op_->kind == OpKind::kAveragePool2D;
     if (average) attributes.push_back(IntAttr("count_include_pad", a.count_include_pad ? 1 : 0));
     FinishClamped(kNchw, a.clamp, average ? "AveragePool" : "MaxPool", {Input(0, kNchw)}, std::move(attributes));
@@ -328,8 +344,9 @@ class Exporter {
     }
     const TensorId id = op_->inputs[1];
     const Dims& s = graph_.tensor(id).shape;
-    const ValueId w = graph_.tensor(id).is_constant() ? Rearranged(id, "io", Dims{s[1], s[0]}, Dims{1, s[1]})
-                                                      : Emit("weights", "Transpose", {Get(id, kAsIs)}, {IntsAttr("perm", {1, 0})});
+    const ValueId w = graph_.tensor(id).is_constant()
+                          ? Rearranged(id, "io", Dims{s[1], s[0]}, Dims{1, s[1]})
+                          : Emit("weights", "Transpose", {Get(id, kAsIs)}, {IntsAttr("perm", {1, 0})});
     if (!HasInput(2)) return FinishClamped(kAsIs, clamp, "MatMul", {x, w});
     FinishClamped(kAsIs, clamp, "Add", {Emit("product", "MatMul", {x, w}), Input(2, kAsIs)});
   }
@@ -365,7 +382,8 @@ class Exporter {
       case UnaryKind::kCopy: return Finish(v, "Identity", {x});
       case UnaryKind::kClamp: return FinishClamp(v, a.clamp, x);
       case UnaryKind::kSigmoid: return Finish(v, "Sigmoid", {x});
-      case UnaryKind::kHardSigmoid: return Finish(v, "HardSigmoid", {x}, {FloatAttr("alpha", 1.0f / 6), FloatAttr("beta", 0.5f)});
+      case UnaryKind::kHardSigmoid:
+        return Finish(v, "HardSigmoid", {x}, {FloatAttr("alpha", 1.0f / 6), FloatAttr("beta", 0.5f)});
       case UnaryKind::kHardSwish: return Finish(v, "HardSwish", {x});
       case UnaryKind::kSilu: return Finish(v, "Mul", {x, Emit("sigmoid", "Sigmoid", {x})});
       case UnaryKind::kGelu: {
@@ -413,7 +431,8 @@ class Exporter {
     };
     if (shape.rank() == 4) return Finish(kNchw, "BatchNormalization", inputs(Input(0, kNchw)), attributes);
     if (shape.rank() == 2) return Finish(kAsIs, "BatchNormalization", inputs(Input(0, kAsIs)), attributes);
-    const ValueId rows = Emit("rows", "Reshape", {Input(0, kAsIs), Ints("shape", {shape.Count() / shape.back(), shape.back()})});
+    const ValueId rows =
+        Emit("rows", "Reshape", {Input(0, kAsIs), Ints("shape", {shape.Count() / shape.back(), shape.back()})});
     const ValueId norm = Emit("normalised", "BatchNormalization", inputs(rows), attributes);
     Finish(kAsIs, "Reshape", {norm, Ints("shape", std::vector<int64_t>(shape.begin(), shape.end()))});
   }

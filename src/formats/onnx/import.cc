@@ -35,10 +35,13 @@ class NodeOrder {
     for (size_t n = 0; n < model_.nodes.size(); ++n) {
       for (const std::string& output : model_.nodes[n].outputs) {
         if (output.empty()) continue;
-        if (given.count(output) > 0) return Corrupt(Describe(model_.nodes[n]), " writes '", output, "', which is an input or a constant");
+        if (given.count(output) > 0) {
+          return Corrupt(Describe(model_.nodes[n]), " writes '", output, "', which is an input or a constant");
+        }
         const auto [at, fresh] = producers_.emplace(output, static_cast<int>(n));
         if (!fresh) {
-          return Corrupt("'", output, "' is written twice: by ", Describe(model_.nodes[static_cast<size_t>(at->second)]), " and by ",
+          return Corrupt("'", output, "' is written twice: by ",
+                         Describe(model_.nodes[static_cast<size_t>(at->second)]), " and by ",
                          Describe(model_.nodes[n]));
         }
       }
@@ -59,7 +62,9 @@ class NodeOrder {
       }
       return Status();
     };
-    for (const OnnxValueInfo& output : model_.outputs) PLAIT_RETURN_IF_ERROR(visit(output.name, "the graph's output list"));
+    for (const OnnxValueInfo& output : model_.outputs) {
+      PLAIT_RETURN_IF_ERROR(visit(output.name, "the graph's output list"));
+    }
     while (!open.empty()) {
       const OnnxNode& node = model_.nodes[static_cast<size_t>(open.back())];
       open.pop_back();
@@ -112,7 +117,9 @@ class UnsupportedList {
   void AddKind(const OnnxNode& node) {
     Entry& e = kinds_[StrCat(node.domain.empty() ? "" : node.domain + ".", node.op_type)];
     ++e.count;
-    if (e.names.size() < kMaxNames) e.names.push_back(!node.name.empty() || node.outputs.empty() ? node.name : node.outputs[0]);
+    if (e.names.size() < kMaxNames) {
+      e.names.push_back(!node.name.empty() || node.outputs.empty() ? node.name : node.outputs[0]);
+    }
   }
   void AddCase(const OnnxNode& node, const Status& status) {
     ++case_count_;
@@ -127,7 +134,9 @@ class UnsupportedList {
       text += StrCat(e.count > static_cast<int64_t>(e.names.size()) ? ", ..." : "", ");");
     }
     for (const std::string& c : cases_) text += StrCat(" ", c, ";");
-    if (case_count_ > static_cast<int64_t>(cases_.size())) text += StrCat(" and ", case_count_ - static_cast<int64_t>(cases_.size()), " more;");
+    if (case_count_ > static_cast<int64_t>(cases_.size())) {
+      text += StrCat(" and ", case_count_ - static_cast<int64_t>(cases_.size()), " more;");
+    }
     text.back() = '.';
     return Unsupported(text, " Export the model without these operators, or cut it before them");
   }
@@ -151,22 +160,24 @@ Result<Dims> InputShape(const OnnxValueInfo& input, const ImportOptions& options
     return InvalidArgument("the input '", input.name, "' has no shape; shapes must be fixed: give one for it");
   }
   if (input.shape->size() > static_cast<size_t>(kMaxRank)) {
-    return Unsupported("the input '", input.name, "' has ", input.shape->size(), " dimensions; at most ", kMaxRank, " are supported");
+    return Unsupported("the input '", input.name, "' has ", input.shape->size(), " dimensions; at most ", kMaxRank,
+                       " are supported");
   }
   if (has_given && static_cast<size_t>(given->second.rank()) != input.shape->size()) {
-    return InvalidArgument("the shape ", ToString(given->second), " given for the input '", input.name, "' has not the ",
-                           input.shape->size(), " dimensions of the model");
+    return InvalidArgument("the shape ", ToString(given->second), " given for the input '", input.name,
+                           "' has not the ", input.shape->size(), " dimensions of the model");
   }
   Dims shape;
   for (const OnnxDim& d : *input.shape) {
     const int i = shape.rank();
     const int64_t wanted = has_given ? given->second[i] : d.value;
     if (d.value > 0 && wanted != d.value) {
-      return InvalidArgument("the shape ", ToString(given->second), " given for the input '", input.name, "' contradicts the model: its dimension ",
-                             i, " is ", d.value);
+      return InvalidArgument("the shape ", ToString(given->second), " given for the input '", input.name,
+                             "' contradicts the model: its dimension ", i, " is ", d.value);
     }
     if (wanted <= 0) {
-      return InvalidArgument("the input '", input.name, "' has no fixed size in dimension ", i, d.symbol.empty() ? "" : " ('" + d.symbol + "')",
+      return InvalidArgument("the input '", input.name, "' has no fixed size in dimension ", i,
+                             d.symbol.empty() ? "" : " ('" + d.symbol + "')",
                              "; shapes must be fixed: give one for it");
     }
     shape.push_back(wanted);
@@ -179,7 +190,8 @@ class Importer {
   Importer(OnnxModel model, const ImportOptions& options, int64_t file_bytes)
       : model_(std::move(model)), options_(options), state_(model_.graph_name) {
     state_.opset = model_.opset;
-    state_.max_generated_bytes = CheckedAdd(options.max_generated_bytes, 4 * file_bytes).value_or(options.max_generated_bytes);
+    state_.max_generated_bytes =
+        CheckedAdd(options.max_generated_bytes, 4 * file_bytes).value_or(options.max_generated_bytes);
   }
 
   Result<Graph> Run() {
@@ -206,7 +218,10 @@ class Importer {
       if (v.name.empty()) return Corrupt("an output of the model has no name");
       if (!state_.output_names.insert(v.name).second) return Corrupt("the output '", v.name, "' is listed twice");
       state_.read_names.insert(v.name);
-      if (v.dtype != "float32") return Unsupported("the output '", v.name, "' is ", v.dtype.empty() ? "no tensor" : v.dtype, "; float32 is supported");
+      if (v.dtype != "float32") {
+        return Unsupported("the output '", v.name, "' is ", v.dtype.empty() ? "no tensor" : v.dtype,
+                           "; float32 is supported");
+      }
     }
     return Status();
   }
@@ -232,7 +247,8 @@ class Importer {
       if (!names.insert(input.name).second) return Corrupt("the input '", input.name, "' is listed twice");
       if (!given_.insert(input.name).second) continue;  // an initializer's default, as old files list them
       if (input.dtype != "float32") {
-        return Unsupported("the input '", input.name, "' is ", input.dtype.empty() ? "no tensor" : input.dtype, "; float32 is supported");
+        return Unsupported("the input '", input.name, "' is ", input.dtype.empty() ? "no tensor" : input.dtype,
+                           "; float32 is supported");
       }
       PLAIT_ASSIGN_OR_RETURN(const Dims shape, InputShape(input, options_));
       auto value = std::make_shared<OnnxValue>();
@@ -243,7 +259,9 @@ class Importer {
       PLAIT_RETURN_IF_ERROR(state_.builder.status());
     }
     for (const auto& [name, shape] : options_.shapes) {
-      if (names.count(name) == 0) return InvalidArgument("a shape is given for '", name, "', which is no input of the model");
+      if (names.count(name) == 0) {
+        return InvalidArgument("a shape is given for '", name, "', which is no input of the model");
+      }
     }
     return Status();
   }
@@ -299,7 +317,9 @@ class Importer {
     const OnnxNode none;
     for (const OnnxValueInfo& output : model_.outputs) {
       const auto found = state_.values.find(output.name);
-      if (found == state_.values.end()) return Corrupt("the output '", output.name, "' is not made by the operator that lists it");
+      if (found == state_.values.end()) {
+        return Corrupt("the output '", output.name, "' is not made by the operator that lists it");
+      }
       OnnxLowering lowering(&state_, &none);
       TensorId id = lowering.Plain(found->second);
       PLAIT_RETURN_IF_ERROR(lowering.status().Annotated(StrCat("the output '", output.name, "'")));

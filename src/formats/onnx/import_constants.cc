@@ -53,7 +53,9 @@ bool IsComparison(Arithmetic what) { return what >= Arithmetic::kEqual; }
 // The operands of an elementwise constant operator spread to one shape.
 std::shared_ptr<ConstData> Spread(OnnxLowering& n, const OnnxTensor& t, const Dims& shape) {
   const std::shared_ptr<ConstData> data = n.NewData(shape, t.dtype);
-  if (data != nullptr) GatherStrided(t.data->data(), 0, shape, BroadcastStrides(t.shape, shape), SizeOf(t.dtype), data->mutable_data());
+  if (data != nullptr) {
+    GatherStrided(t.data->data(), 0, shape, BroadcastStrides(t.shape, shape), SizeOf(t.dtype), data->mutable_data());
+  }
   return data;
 }
 
@@ -66,7 +68,9 @@ void FoldTyped(OnnxLowering& n, Arithmetic what, const OnnxTensor& a, const Onnx
   const int64_t count = shape.Count();
   for (int64_t i = 0; i < count; ++i) {
     if constexpr (std::is_integral_v<T>) {
-      if ((what == Arithmetic::kDiv || what == Arithmetic::kMod) && by[i] == 0) return n.Fail(InvalidArgument("divides by zero"));
+      if ((what == Arithmetic::kDiv || what == Arithmetic::kMod) && by[i] == 0) {
+        return n.Fail(InvalidArgument("divides by zero"));
+      }
     }
     out[i] = Apply(what, out[i], by[i]);
   }
@@ -117,7 +121,9 @@ void FoldUnary(OnnxLowering& n, UnaryKind kind, float (*of_float)(float), int64_
   const OnnxValuePtr x = n.In(0);
   if (!n.ok()) return;
   if (!x->is_constant()) {
-    if (kind == UnaryKind::kCopy) return n.Fail(Unsupported("works on a computed tensor; only constants are supported"));
+    if (kind == UnaryKind::kCopy) {
+      return n.Fail(Unsupported("works on a computed tensor; only constants are supported"));
+    }
     const bool last = OnnxLowering::PreferLast({x});
     return n.EmitIn(last, 0, OpKind::kUnary, {last ? n.Last(x) : n.Plain(x)}, UnaryAttrs{kind, {}});
   }
@@ -173,7 +179,9 @@ void ImportConstant(OnnxLowering& n) {
     if (a.name == "value_floats" && a.kind == Kind::kFloats) {
       return SetVector(n, Dims{static_cast<int64_t>(a.floats.size())}, a.floats.data(), DType::kF32);
     }
-    if (a.name == "value_ints" && a.kind == Kind::kInts) return SetVector(n, Dims{static_cast<int64_t>(a.ints.size())}, a.ints.data(), DType::kI64);
+    if (a.name == "value_ints" && a.kind == Kind::kInts) {
+      return SetVector(n, Dims{static_cast<int64_t>(a.ints.size())}, a.ints.data(), DType::kI64);
+    }
   }
   n.Fail(Unsupported("has no value that is a tensor of numbers"));
 }
@@ -271,7 +279,9 @@ void ImportWhere(OnnxLowering& n) {
   if (condition == nullptr || a == nullptr || b == nullptr) return;
   std::optional<Dims> shape = BroadcastShape(condition->shape, a->shape);
   if (shape) shape = BroadcastShape(*shape, b->shape);
-  if (!shape || !condition->is_int() || a->dtype != b->dtype) return n.Fail(InvalidArgument("its operands do not fit together"));
+  if (!shape || !condition->is_int() || a->dtype != b->dtype) {
+    return n.Fail(InvalidArgument("its operands do not fit together"));
+  }
   const auto chosen = Spread(n, *condition, *shape), left = Spread(n, *a, *shape), right = Spread(n, *b, *shape);
   if (chosen == nullptr || left == nullptr || right == nullptr) return;
   for (int64_t i = 0; i < shape->Count(); ++i) {

@@ -28,7 +28,9 @@ void ImportUnary(OnnxLowering& n) {
   EmitUnary(n, {kKind, {}});
 }
 
-TensorId Unary(OnnxLowering& n, const char* hint, TensorId x, UnaryKind kind) { return n.Emit(hint, OpKind::kUnary, {x}, UnaryAttrs{kind, {}}); }
+TensorId Unary(OnnxLowering& n, const char* hint, TensorId x, UnaryKind kind) {
+  return n.Emit(hint, OpKind::kUnary, {x}, UnaryAttrs{kind, {}});
+}
 TensorId Scale(OnnxLowering& n, const char* hint, TensorId x, float by) {
   return n.Emit(hint, OpKind::kBinary, {x, n.ScalarConstant(by)}, BinaryAttrs{BinaryKind::kMul, {}});
 }
@@ -76,7 +78,8 @@ void ImportGelu(OnnxLowering& n) {
   // x / 2 * (1 + tanh(sqrt(2 / pi) * (x + 0.044715 x^3)))
   bool last;
   const TensorId x = Operand(n, &last);
-  const TensorId inner = Shift(n, "inner", Scale(n, "small", Unary(n, "square", x, UnaryKind::kSquare), 0.044715f), 1.0f);
+  const TensorId inner =
+      Shift(n, "inner", Scale(n, "small", Unary(n, "square", x, UnaryKind::kSquare), 0.044715f), 1.0f);
   const TensorId cubic = n.Emit("cubic", OpKind::kBinary, {x, inner}, BinaryAttrs{BinaryKind::kMul, {}});
   const TensorId tanh = Unary(n, "tanh", Scale(n, "argument", cubic, 0.7978845608f), UnaryKind::kTanh);
   const TensorId half = Scale(n, "half", x, 0.5f);
@@ -88,7 +91,9 @@ void ImportPow(OnnxLowering& n) {
   if (exponent == nullptr) return;
   const float e = n.ScalarIn(1, 1.0f);
   if (!n.ok()) return;
-  if (exponent->shape.rank() > n.In(0)->shape.rank()) return n.Fail(Unsupported("an exponent of higher rank than its base"));
+  if (exponent->shape.rank() > n.In(0)->shape.rank()) {
+    return n.Fail(Unsupported("an exponent of higher rank than its base"));
+  }
   if (e == 2.0f) return EmitUnary(n, {UnaryKind::kSquare, {}});
   if (e == 0.5f) return EmitUnary(n, {UnaryKind::kSqrt, {}});
   if (e == -1.0f) return EmitUnary(n, {UnaryKind::kReciprocal, {}});
@@ -96,7 +101,8 @@ void ImportPow(OnnxLowering& n) {
   bool last;
   if (e == 3.0f) {
     const TensorId x = Operand(n, &last);
-    return n.EmitIn(last, 0, OpKind::kBinary, {x, Unary(n, "square", x, UnaryKind::kSquare)}, BinaryAttrs{BinaryKind::kMul, {}});
+    return n.EmitIn(last, 0, OpKind::kBinary, {x, Unary(n, "square", x, UnaryKind::kSquare)},
+                    BinaryAttrs{BinaryKind::kMul, {}});
   }
   if (e == -0.5f) {
     const TensorId root = Unary(n, "root", Operand(n, &last), UnaryKind::kSqrt);
@@ -119,7 +125,8 @@ void ImportChain(OnnxLowering& n, BinaryKind kind) {
     const TensorId right = operand(i);
     if (!n.ok()) return;
     if (!BroadcastShape(n.Shape(left), n.Shape(right))) {
-      return n.Fail(InvalidArgument("its operands ", ToString(values[0]->shape), " and ", ToString(values[i]->shape), " do not broadcast"));
+      return n.Fail(InvalidArgument("its operands ", ToString(values[0]->shape), " and ", ToString(values[i]->shape),
+                                    " do not broadcast"));
     }
     if (i + 1 == values.size()) {
       n.EmitIn(last, 0, OpKind::kBinary, {left, right}, BinaryAttrs{kind, {}});

@@ -45,10 +45,13 @@ void ImportGemm(OnnxLowering& n) {
   const float alpha = n.Float("alpha", 1.0f), beta = n.Float("beta", 1.0f);
   if (!n.ok()) return;
   if (a->shape.rank() != 2 || b->shape.rank() != 2) {
-    return n.Fail(InvalidArgument("multiplies ", ToString(a->shape), " by ", ToString(b->shape), ", which are no matrices"));
+    return n.Fail(
+        InvalidArgument("multiplies ", ToString(a->shape), " by ", ToString(b->shape), ", which are no matrices"));
   }
   const int64_t depth = a->shape[transpose_a ? 0 : 1], b_depth = b->shape[transpose_b ? 1 : 0];
-  if (depth != b_depth) return n.Fail(InvalidArgument("multiplies matrices with inner sizes ", depth, " and ", b_depth));
+  if (depth != b_depth) {
+    return n.Fail(InvalidArgument("multiplies matrices with inner sizes ", depth, " and ", b_depth));
+  }
   const int64_t columns = b->shape[transpose_b ? 0 : 1];
   TensorId x = n.Plain(a);
   if (transpose_a) x = n.Emit("a", OpKind::kTranspose, {x}, TransposeAttrs{{1, 0}});
@@ -91,7 +94,8 @@ void ImportSharedMatMul(OnnxLowering& n, const OnnxValuePtr& a, const OnnxValueP
   }
   if (a->shape.rank() == 2) return n.EmitPlain(0, OpKind::kMatMul, {n.Plain(a), n.Plain(b)}, MatMulAttrs{});
   const int64_t depth = a->shape.back();
-  const TensorId rows = n.Emit("rows", OpKind::kReshape, {n.Plain(a)}, ReshapeAttrs{Dims{a->shape.Count() / depth, depth}});
+  const TensorId rows =
+      n.Emit("rows", OpKind::kReshape, {n.Plain(a)}, ReshapeAttrs{Dims{a->shape.Count() / depth, depth}});
   const TensorId product = n.Emit("product", OpKind::kMatMul, {rows, n.Plain(b)}, MatMulAttrs{});
   Dims shape = a->shape;
   shape[shape.rank() - 1] = b->shape.back();
@@ -102,8 +106,12 @@ void ImportMatMul(OnnxLowering& n) {
   const OnnxValuePtr a = n.In(0), b = n.In(1);
   if (!n.ok()) return;
   const Dims &sa = a->shape, &sb = b->shape;
-  if (sa.rank() < 2 || sb.rank() < 2) return n.Fail(Unsupported("multiplies ", ToString(sa), " by ", ToString(sb), "; both need rank 2 or more"));
-  if (sa.back() != sb.back(1)) return n.Fail(InvalidArgument("multiplies ", ToString(sa), " by ", ToString(sb), ", whose inner sizes differ"));
+  if (sa.rank() < (b->is_constant() ? 1 : 2) || sb.rank() < 2) {
+    return n.Fail(Unsupported("multiplies ", ToString(sa), " by ", ToString(sb), "; both need rank 2 or more"));
+  }
+  if (sa.back() != sb.back(1)) {
+    return n.Fail(InvalidArgument("multiplies ", ToString(sa), " by ", ToString(sb), ", whose inner sizes differ"));
+  }
   if (sb.rank() == 2) return ImportSharedMatMul(n, a, b);
   bool equal = sa.rank() == sb.rank();
   for (int i = 0; equal && i + 2 < sa.rank(); ++i) equal = sa[i] == sb[i];
@@ -128,7 +136,9 @@ void ImportSoftmax(OnnxLowering& n) {
   int64_t behind = 1;
   for (int i = axis + 1; i < rank; ++i) behind *= x->shape[i];
   const bool innermost = behind == 1;
-  if (innermost && axis == 1 && OnnxLowering::PreferLast({x})) return n.EmitLast(0, OpKind::kSoftmax, {n.Last(x)}, SoftmaxAttrs{});
+  if (innermost && axis == 1 && OnnxLowering::PreferLast({x})) {
+    return n.EmitLast(0, OpKind::kSoftmax, {n.Last(x)}, SoftmaxAttrs{});
+  }
   if (axis == rank - 1) return n.EmitPlain(0, OpKind::kSoftmax, {n.Plain(x)}, SoftmaxAttrs{});
   if (flattens || innermost) {
     const TensorId rows = n.Emit("rows", OpKind::kReshape, {n.Plain(x)}, ReshapeAttrs{Flattened(x->shape, axis)});
@@ -148,7 +158,8 @@ TensorId NormVector(OnnxLowering& n, int i, int64_t channels) {
   const OnnxTensor* c = n.FloatConstant(i);
   if (c == nullptr) return kNoTensor;
   if (c->count() != channels) {
-    n.Fail(InvalidArgument("its input '", c->name, "' has ", c->count(), " elements for ", channels, " normalised ones"));
+    n.Fail(
+        InvalidArgument("its input '", c->name, "' has ", c->count(), " elements for ", channels, " normalised ones"));
     return kNoTensor;
   }
   return c->shape.rank() == 1 ? n.Plain(n.In(i)) : n.Rearranged(*c, "vector", Dims{channels}, Dims{1});
@@ -176,7 +187,8 @@ void ImportReduce(OnnxLowering& n, bool sum, int64_t opset_with_input) {
   if (!n.ok()) return;
   const int rank = x->shape.rank();
   const bool as_input = n.opset() >= opset_with_input;
-  std::vector<int32_t> axes = n.Axes(as_input ? (n.Has(1) ? n.IntsIn(1) : std::vector<int64_t>()) : n.Ints("axes"), rank);
+  std::vector<int32_t> axes =
+      n.Axes(as_input ? (n.Has(1) ? n.IntsIn(1) : std::vector<int64_t>()) : n.Ints("axes"), rank);
   const bool keep = n.Int("keepdims", 1) != 0;
   if (!n.ok()) return;
   if (axes.empty()) {

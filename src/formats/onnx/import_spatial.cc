@@ -20,7 +20,8 @@ struct WindowAxis {
 struct Window2D {
   WindowAxis h, w;
   Padding Pad() const {
-    return {static_cast<int32_t>(h.before), static_cast<int32_t>(w.before), static_cast<int32_t>(h.after), static_cast<int32_t>(w.after)};
+    return {static_cast<int32_t>(h.before), static_cast<int32_t>(w.before), static_cast<int32_t>(h.after),
+            static_cast<int32_t>(w.after)};
   }
 };
 
@@ -33,7 +34,9 @@ std::vector<int64_t> PerAxis(OnnxLowering& n, const char* name, size_t count, in
     return std::vector<int64_t>(count, fallback);
   }
   for (const int64_t v : values) {
-    if (v < least || v > kMaxInt32) n.Fail(InvalidArgument("its attribute '", name, "' holds ", v, ", which is not within ", least, "..", kMaxInt32));
+    if (v < least || v > kMaxInt32) {
+      n.Fail(InvalidArgument("its attribute '", name, "' holds ", v, ", which is not within ", least, "..", kMaxInt32));
+    }
   }
   return n.ok() ? values : std::vector<int64_t>(count, fallback);
 }
@@ -62,8 +65,9 @@ Window2D ReadWindow(OnnxLowering& n, const std::vector<int64_t>& spatial, const 
     if (mode != "NOTSET") axis.before = axis.after = 0;
     if (mode == "SAME_UPPER" || mode == "SAME_LOWER") PadAutomatically(mode, &axis);
     if (axis.Room() < 0 || std::max(axis.before, axis.after) > kMaxInt32) {
-      n.Fail(InvalidArgument("its kernel of ", axis.kernel, " with dilation ", axis.dilation, " does not fit an extent of ", axis.input,
-                             " padded by ", axis.before, " and ", axis.after));
+      n.Fail(InvalidArgument("its kernel of ", axis.kernel, " with dilation ", axis.dilation,
+                             " does not fit an extent of ", axis.input, " padded by ", axis.before, " and ",
+                             axis.after));
     }
   }
   return window;
@@ -75,7 +79,9 @@ std::vector<int64_t> Spatial(const Dims& shape) { return std::vector<int64_t>(sh
 bool IsImage(OnnxLowering& n, const OnnxValuePtr& x) {
   const int rank = x->shape.rank();
   if (rank == 5) n.Fail(Unsupported("works on volumes (rank 5); images and sequences are supported"));
-  if (rank != 3 && rank != 4) n.Fail(InvalidArgument("its input '", x->name, "' has rank ", rank, " instead of 3 or 4"));
+  if (rank != 3 && rank != 4) {
+    n.Fail(InvalidArgument("its input '", x->name, "' has rank ", rank, " instead of 3 or 4"));
+  }
   return n.ok();
 }
 
@@ -102,15 +108,21 @@ void ImportConv(OnnxLowering& n) {
   const OnnxTensor* bias = n.Has(2) ? n.FloatConstant(2) : nullptr;
   if (!n.ok() || !IsImage(n, x)) return;
   const int rank = x->shape.rank();
-  if (w->shape.rank() != rank) return n.Fail(InvalidArgument("its weights have the shape ", ToString(w->shape), ", its input rank ", rank));
+  if (w->shape.rank() != rank) {
+    return n.Fail(InvalidArgument("its weights have the shape ", ToString(w->shape), ", its input rank ", rank));
+  }
   const int64_t groups = n.Int("group", 1);
   const int64_t out_channels = w->shape[0], group_channels = w->shape[1], channels = x->shape[1];
-  if (groups < 1 || groups > kMaxInt32 || channels % groups != 0 || out_channels % groups != 0 || channels / groups != group_channels) {
-    return n.Fail(InvalidArgument("its ", groups, " groups do not fit ", channels, " input channels and weights of ", ToString(w->shape)));
+  if (groups < 1 || groups > kMaxInt32 || channels % groups != 0 || out_channels % groups != 0 ||
+      channels / groups != group_channels) {
+    return n.Fail(InvalidArgument("its ", groups, " groups do not fit ", channels, " input channels and weights of ",
+                                  ToString(w->shape)));
   }
   const std::vector<int64_t> kernel = Spatial(w->shape);
   const std::vector<int64_t> declared = n.Ints("kernel_shape");
-  if (!declared.empty() && declared != kernel) return n.Fail(InvalidArgument("its attribute 'kernel_shape' differs from its weights' ", ToString(w->shape)));
+  if (!declared.empty() && declared != kernel) {
+    return n.Fail(InvalidArgument("its attribute 'kernel_shape' differs from its weights' ", ToString(w->shape)));
+  }
   const Window2D window = ReadWindow(n, Spatial(x->shape), kernel);
   if (bias != nullptr && !(bias->shape == Dims{out_channels})) {
     n.Fail(InvalidArgument("its bias has the shape ", ToString(bias->shape), " instead of ", out_channels));
@@ -129,7 +141,8 @@ void ImportConv(OnnxLowering& n) {
     weights = n.Rearranged(*w, "hwc", Dims{kh, kw, channels}, Dims{kw, 1, kh * kw});
   } else {
     attrs.groups = static_cast<int32_t>(groups);
-    weights = n.Rearranged(*w, "ohwi", Dims{out_channels, kh, kw, group_channels}, Dims{group_channels * kh * kw, kw, 1, kh * kw});
+    weights = n.Rearranged(*w, "ohwi", Dims{out_channels, kh, kw, group_channels},
+                           Dims{group_channels * kh * kw, kw, 1, kh * kw});
   }
   std::vector<TensorId> inputs = {Image(n, x), weights};
   if (bias != nullptr) inputs.push_back(n.Plain(n.In(2)));
@@ -161,7 +174,8 @@ Window2D ReadPool(OnnxLowering& n, const OnnxValuePtr& x) {
   if (window.h.dilation != 1 || window.w.dilation != 1) n.Fail(Unsupported("dilated pooling"));
   for (const WindowAxis* axis : {&window.h, &window.w}) {
     if (std::max(axis->before, axis->after) >= axis->kernel) {
-      n.Fail(InvalidArgument("its padding of ", std::max(axis->before, axis->after), " is not less than its kernel of ", axis->kernel));
+      n.Fail(InvalidArgument("its padding of ", std::max(axis->before, axis->after), " is not less than its kernel of ",
+                             axis->kernel));
     }
   }
   return window;
@@ -223,7 +237,9 @@ void ImportGlobalMaxPool(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
   if (!n.ok() || !IsImage(n, x)) return;
   const std::vector<int64_t> spatial = Spatial(x->shape);
-  if (*std::max_element(spatial.begin(), spatial.end()) > kMaxInt32) return n.Fail(InvalidArgument("its input is too large"));
+  if (*std::max_element(spatial.begin(), spatial.end()) > kMaxInt32) {
+    return n.Fail(InvalidArgument("its input is too large"));
+  }
   Pool2DAttrs attrs;
   attrs.kernel_h = spatial.size() == 2 ? static_cast<int32_t>(spatial[0]) : 1;
   attrs.kernel_w = static_cast<int32_t>(spatial.back());
@@ -243,7 +259,8 @@ void ImportBatchNormalization(OnnxLowering& n) {
   for (int i = 1; i < 5; ++i) {
     const OnnxTensor* c = n.FloatConstant(i);
     if (c != nullptr && !(c->shape == Dims{x->shape[1]})) {
-      n.Fail(InvalidArgument("its input '", c->name, "' has the shape ", ToString(c->shape), " instead of ", x->shape[1]));
+      n.Fail(
+          InvalidArgument("its input '", c->name, "' has the shape ", ToString(c->shape), " instead of ", x->shape[1]));
     }
     if (!n.ok()) return;
     inputs.push_back(n.Plain(n.In(i)));
@@ -264,17 +281,21 @@ void ImportLrn(OnnxLowering& n) {
   const TensorId image = n.Last(x);
   const TensorId square = n.Emit("square", OpKind::kUnary, {image}, UnaryAttrs{UnaryKind::kSquare, {}});
   const int64_t pixels = x->shape.Count() / x->shape[0] / channels;
-  const TensorId columns = n.Emit("columns", OpKind::kReshape, {square}, ReshapeAttrs{Dims{x->shape[0], pixels, channels, 1}});
+  const TensorId columns =
+      n.Emit("columns", OpKind::kReshape, {square}, ReshapeAttrs{Dims{x->shape[0], pixels, channels, 1}});
   Pool2DAttrs pool;
   pool.kernel_w = static_cast<int32_t>(size);
   pool.pad.left = static_cast<int32_t>((size - 1) / 2);
   pool.pad.right = static_cast<int32_t>(size - 1 - (size - 1) / 2);
   pool.count_include_pad = size > 1;
   const TensorId mean = n.Emit("mean", OpKind::kAveragePool2D, {columns}, pool);
-  const TensorId scaled = n.Emit("scaled", OpKind::kBinary, {mean, n.ScalarConstant(alpha)}, BinaryAttrs{BinaryKind::kMul, {}});
-  const TensorId base = n.Emit("base", OpKind::kBinary, {scaled, n.ScalarConstant(bias)}, BinaryAttrs{BinaryKind::kAdd, {}});
+  const TensorId scaled =
+      n.Emit("scaled", OpKind::kBinary, {mean, n.ScalarConstant(alpha)}, BinaryAttrs{BinaryKind::kMul, {}});
+  const TensorId base =
+      n.Emit("base", OpKind::kBinary, {scaled, n.ScalarConstant(bias)}, BinaryAttrs{BinaryKind::kAdd, {}});
   const TensorId log = n.Emit("log", OpKind::kUnary, {base}, UnaryAttrs{UnaryKind::kLog, {}});
-  const TensorId power = n.Emit("power", OpKind::kBinary, {log, n.ScalarConstant(-beta)}, BinaryAttrs{BinaryKind::kMul, {}});
+  const TensorId power =
+      n.Emit("power", OpKind::kBinary, {log, n.ScalarConstant(-beta)}, BinaryAttrs{BinaryKind::kMul, {}});
   const TensorId factor = n.Emit("factor", OpKind::kUnary, {power}, UnaryAttrs{UnaryKind::kExp, {}});
   if (!n.ok()) return;
   const TensorId shaped = n.Emit("factors", OpKind::kReshape, {factor}, ReshapeAttrs{n.Shape(image)});

@@ -15,22 +15,23 @@ void EmitReshape(OnnxLowering& n, const OnnxValuePtr& x, const Dims& shape) {
   if (x->is_constant()) return n.SetConstant(0, shape, x->constant->data, x->constant->dtype);
   if (shape == x->shape) return n.SetAlias(0, x);
   // (N, C, H, W) to (N, C, H W) or back is a reshape of the channels-last tensor as well.
-  const bool keeps_channels = (shape.rank() == 3 || shape.rank() == 4) && x->shape.rank() >= 3 && shape[0] == x->shape[0] && shape[1] == x->shape[1];
-  if (keeps_channels && OnnxLowering::PreferLast({x})) return n.EmitLast(0, OpKind::kReshape, {n.Last(x)}, ReshapeAttrs{ToLast(shape)});
+  const bool keeps_channels = (shape.rank() == 3 || shape.rank() == 4) && x->shape.rank() >= 3 &&
+                              shape[0] == x->shape[0] && shape[1] == x->shape[1];
+  if (keeps_channels && OnnxLowering::PreferLast({x})) {
+    return n.EmitLast(0, OpKind::kReshape, {n.Last(x)}, ReshapeAttrs{ToLast(shape)});
+  }
   n.EmitPlain(0, OpKind::kReshape, {n.Plain(x)}, ReshapeAttrs{shape});
 }
 
 bool FitsRank(OnnxLowering& n, size_t rank) {
-  if (rank > static_cast<size_t>(kMaxRank)) n.Fail(Unsupported("makes a tensor of rank ", rank, "; at most ", kMaxRank, " are supported"));
+  if (rank > static_cast<size_t>(kMaxRank)) {
+    n.Fail(Unsupported("makes a tensor of rank ", rank, "; at most ", kMaxRank, " are supported"));
+  }
   return n.ok();
 }
 
 // The product of non-negative sizes, or -1 on overflow.
-int64_t Product(const Dims& dims) {
-  std::optional<int64_t> count = 1;
-  for (const int64_t d : dims) count = count ? CheckedMul(*count, d) : std::nullopt;
-  return count.value_or(-1);
-}
+int64_t Product(const Dims& dims) { return CountOf(dims).value_or(-1); }
 
 void ImportReshape(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
@@ -44,13 +45,16 @@ void ImportReshape(OnnxLowering& n) {
     if (v == -1 && open >= 0) return n.Fail(InvalidArgument("leaves two sizes open (-1)"));
     if (v < -1) return n.Fail(InvalidArgument("asks for the size ", v, " in dimension ", i));
     if (v == -1) open = i;
-    if (v == 0 && !zero_is_zero && i >= x->shape.rank()) return n.Fail(InvalidArgument("copies dimension ", i, " of a tensor of rank ", x->shape.rank()));
+    if (v == 0 && !zero_is_zero && i >= x->shape.rank()) {
+      return n.Fail(InvalidArgument("copies dimension ", i, " of a tensor of rank ", x->shape.rank()));
+    }
     shape.push_back(v == -1 ? 1 : v == 0 && !zero_is_zero ? x->shape[i] : v);
   }
   const int64_t known = Product(shape), count = x->shape.Count();
   if (open >= 0 && known > 0 && count % known == 0) shape[open] = count / known;
   if (Product(shape) != count) {
-    return n.Fail(InvalidArgument("cannot make ", ToString(shape), open >= 0 ? StrCat(" (dimension ", open, " open)") : std::string(), " of ",
+    return n.Fail(InvalidArgument("cannot make ", ToString(shape),
+                                  open >= 0 ? StrCat(" (dimension ", open, " open)") : std::string(), " of ",
                                   ToString(x->shape)));
   }
   EmitReshape(n, x, shape);
@@ -90,7 +94,9 @@ void ImportSqueeze(OnnxLowering& n) {
 void ImportUnsqueeze(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
   const std::vector<int64_t> wanted = AxesOf(n);
-  if (!n.ok() || !FitsRank(n, wanted.size()) || !FitsRank(n, wanted.size() + static_cast<size_t>(x->shape.rank()))) return;
+  if (!n.ok() || !FitsRank(n, wanted.size()) || !FitsRank(n, wanted.size() + static_cast<size_t>(x->shape.rank()))) {
+    return;
+  }
   const int rank = x->shape.rank() + static_cast<int>(wanted.size());
   const std::vector<int32_t> axes = n.Axes(wanted, rank);
   if (!n.ok()) return;
@@ -114,7 +120,9 @@ void ImportTranspose(OnnxLowering& n) {
   for (int i = 0; i < static_cast<int>(sorted.size()); ++i) {
     if (sorted[static_cast<size_t>(i)] != i) return n.Fail(InvalidArgument("its attribute 'perm' is no permutation"));
   }
-  if (static_cast<int>(perm.size()) != rank) n.Fail(InvalidArgument("its attribute 'perm' has ", perm.size(), " entries for rank ", rank));
+  if (static_cast<int>(perm.size()) != rank) {
+    n.Fail(InvalidArgument("its attribute 'perm' has ", perm.size(), " entries for rank ", rank));
+  }
   if (!n.ok()) return;
   if (x->is_constant()) {
     const Dims dense = DenseStrides(x->shape);
@@ -141,14 +149,17 @@ void ConcatConstants(OnnxLowering& n, const std::vector<OnnxValuePtr>& values, i
   const DType dtype = values[0]->constant->dtype;
   const std::shared_ptr<ConstData> data = n.NewData(shape, dtype);
   if (data == nullptr) return;
-  int64_t outer = 1, inner = SizeOf(dtype);
+  int64_t outer = shape.Count() == 0 ? 0 : 1, inner = SizeOf(dtype);
   for (int i = 0; i < axis; ++i) outer *= shape[i];
   for (int i = axis + 1; i < shape.rank(); ++i) inner *= shape[i];
   auto* out = static_cast<std::byte*>(data->mutable_data());
   for (int64_t o = 0; o < outer; ++o) {
     for (const OnnxValuePtr& v : values) {
       const int64_t bytes = v->shape[axis] * inner;
-      if (bytes > 0) std::memcpy(out, static_cast<const std::byte*>(v->constant->data->data()) + o * bytes, static_cast<size_t>(bytes));
+      if (bytes > 0) {
+        std::memcpy(out, static_cast<const std::byte*>(v->constant->data->data()) + o * bytes,
+                    static_cast<size_t>(bytes));
+      }
       out += bytes;
     }
   }
@@ -169,14 +180,18 @@ void ImportConcat(OnnxLowering& n) {
   for (const OnnxValuePtr& v : values) {
     bool fits = v->shape.rank() == shape.rank() && v->is_int() == values[0]->is_int();
     for (int i = 0; fits && i < shape.rank(); ++i) fits = i == axis || v->shape[i] == shape[i];
-    if (!fits) return n.Fail(InvalidArgument("joins ", ToString(v->shape), " to ", ToString(values[0]->shape), " along axis ", axis));
+    if (!fits) {
+      return n.Fail(
+          InvalidArgument("joins ", ToString(v->shape), " to ", ToString(values[0]->shape), " along axis ", axis));
+    }
     total = total ? CheckedAdd(*total, v->shape[axis]) : std::nullopt;
     constant = constant && v->is_constant();
   }
   if (!total) return n.Fail(InvalidArgument("makes an axis whose size overflows"));
   shape[axis] = *total;
   if (constant) return ConcatConstants(n, values, axis, shape);
-  values.erase(std::remove_if(values.begin(), values.end(), [&](const OnnxValuePtr& v) { return v->shape[axis] == 0; }), values.end());
+  values.erase(std::remove_if(values.begin(), values.end(), [&](const OnnxValuePtr& v) { return v->shape[axis] == 0; }),
+               values.end());
   if (values.size() == 1) return n.SetAlias(0, values[0]);
   // A constant operand cannot be had channels-last at any rank but 4.
   const bool last = OnnxLowering::PreferLast(values);
@@ -186,7 +201,8 @@ void ImportConcat(OnnxLowering& n) {
 }
 
 // The box of `x` from begin, of size `size`, as output `output`; with `shape` if that is not the box' own.
-void EmitSlice(OnnxLowering& n, int output, const OnnxValuePtr& x, const Dims& begin, const Dims& size, const Dims* shape = nullptr) {
+void EmitSlice(OnnxLowering& n, int output, const OnnxValuePtr& x, const Dims& begin, const Dims& size,
+               const Dims* shape = nullptr) {
   if (!n.ok()) return;
   if (x->is_constant()) {
     const OnnxTensor& c = *x->constant;
@@ -204,7 +220,9 @@ void EmitSlice(OnnxLowering& n, int output, const OnnxValuePtr& x, const Dims& b
     return n.EmitPlain(output, OpKind::kReshape, {slice}, ReshapeAttrs{*shape});
   }
   if (size == x->shape) return n.SetAlias(output, x);
-  if (OnnxLowering::PreferLast({x})) return n.EmitLast(output, OpKind::kSlice, {n.Last(x)}, SliceAttrs{ToLast(begin), ToLast(size)});
+  if (OnnxLowering::PreferLast({x})) {
+    return n.EmitLast(output, OpKind::kSlice, {n.Last(x)}, SliceAttrs{ToLast(begin), ToLast(size)});
+  }
   n.EmitPlain(output, OpKind::kSlice, {n.Plain(x)}, SliceAttrs{begin, size});
 }
 
@@ -221,11 +239,14 @@ void ImportSplit(OnnxLowering& n) {
   }
   int64_t left = extent;
   for (const int64_t s : sizes) {
-    if (s < 0 || s > left) return n.Fail(InvalidArgument("its parts do not add up to the ", extent, " of dimension ", axis));
+    if (s < 0 || s > left) {
+      return n.Fail(InvalidArgument("its parts do not add up to the ", extent, " of dimension ", axis));
+    }
     left -= s;
   }
   if (left != 0 || static_cast<int64_t>(sizes.size()) != outputs) {
-    return n.Fail(InvalidArgument("its ", sizes.size(), " parts for ", outputs, " outputs do not add up to the ", extent, " of dimension ", axis));
+    return n.Fail(InvalidArgument("its ", sizes.size(), " parts for ", outputs, " outputs do not add up to the ",
+                                  extent, " of dimension ", axis));
   }
   Dims begin = Dims::Filled(x->shape.rank(), 0), size = x->shape;
   for (int64_t i = 0; i < outputs; ++i) {
@@ -241,7 +262,8 @@ struct SliceSpec {
 
 SliceSpec ReadSlice(OnnxLowering& n) {
   if (n.opset() < 10) return {n.Ints("starts"), n.Ints("ends"), n.Ints("axes"), {}};
-  return {n.IntsIn(1), n.IntsIn(2), n.Has(3) ? n.IntsIn(3) : std::vector<int64_t>(), n.Has(4) ? n.IntsIn(4) : std::vector<int64_t>()};
+  return {n.IntsIn(1), n.IntsIn(2), n.Has(3) ? n.IntsIn(3) : std::vector<int64_t>(),
+          n.Has(4) ? n.IntsIn(4) : std::vector<int64_t>()};
 }
 
 void ImportSlice(OnnxLowering& n) {
@@ -254,8 +276,8 @@ void ImportSlice(OnnxLowering& n) {
   }
   if (spec.steps.empty()) spec.steps.assign(count, 1);
   if (spec.ends.size() != count || spec.axes.size() != count || spec.steps.size() != count) {
-    n.Fail(InvalidArgument("its starts, ends, axes and steps have ", count, ", ", spec.ends.size(), ", ", spec.axes.size(), " and ",
-                           spec.steps.size(), " entries"));
+    n.Fail(InvalidArgument("its starts, ends, axes and steps have ", count, ", ", spec.ends.size(), ", ",
+                           spec.axes.size(), " and ", spec.steps.size(), " entries"));
   }
   if (!n.ok()) return;
   n.Axes(spec.axes, rank);  // in range, no duplicates
@@ -265,7 +287,9 @@ void ImportSlice(OnnxLowering& n) {
     const int64_t extent = x->shape[axis];
     if (spec.steps[i] != 1) return n.Fail(Unsupported("takes steps of ", spec.steps[i], "; 1 is supported"));
     // Negative positions count from the end; both are clipped to the tensor.
-    auto position = [extent](int64_t v) { return std::clamp<int64_t>(v < 0 ? std::max(v, -extent) + extent : v, 0, extent); };
+    auto position = [extent](int64_t v) {
+      return std::clamp<int64_t>(v < 0 ? std::max(v, -extent) + extent : v, 0, extent);
+    };
     begin[axis] = position(spec.starts[i]);
     size[axis] = std::max<int64_t>(0, position(spec.ends[i]) - begin[axis]);
   }
@@ -284,7 +308,9 @@ void ImportGather(OnnxLowering& n) {
   bool contiguous = count > 0;
   for (int64_t i = 0; i < count; ++i) {
     int64_t& v = at[static_cast<size_t>(i)];
-    if (v < -extent || v >= extent) return n.Fail(InvalidArgument("its index ", v, " is outside dimension ", axis, " of ", ToString(x->shape)));
+    if (v < -extent || v >= extent) {
+      return n.Fail(InvalidArgument("its index ", v, " is outside dimension ", axis, " of ", ToString(x->shape)));
+    }
     if (v < 0) v += extent;
     contiguous = contiguous && v == at[0] + i;
   }
@@ -302,13 +328,16 @@ void ImportGather(OnnxLowering& n) {
   const OnnxTensor& c = *x->constant;
   const std::shared_ptr<ConstData> data = n.NewData(shape, c.dtype);
   if (data == nullptr) return;
-  int64_t outer = 1, inner = SizeOf(c.dtype);
+  int64_t outer = shape.Count() == 0 ? 0 : 1, inner = SizeOf(c.dtype);
   for (int i = 0; i < axis; ++i) outer *= x->shape[i];
   for (int i = axis + 1; i < rank; ++i) inner *= x->shape[i];
   auto* out = static_cast<std::byte*>(data->mutable_data());
   for (int64_t o = 0; o < outer; ++o) {
     for (const int64_t v : at) {
-      if (inner > 0) std::memcpy(out, static_cast<const std::byte*>(c.data->data()) + (o * extent + v) * inner, static_cast<size_t>(inner));
+      if (inner > 0) {
+        std::memcpy(out, static_cast<const std::byte*>(c.data->data()) + (o * extent + v) * inner,
+                    static_cast<size_t>(inner));
+      }
       out += inner;
     }
   }
@@ -330,8 +359,12 @@ void ImportPad(OnnxLowering& n) {
   } else {
     for (int i = 0; i < rank; ++i) axes.push_back(i);
   }
-  if (n.ok() && mode != "constant") return n.Fail(Unsupported("pads in mode '", mode, "'; constant padding is supported"));
-  if (n.ok() && pads.size() != 2 * axes.size()) n.Fail(InvalidArgument("has ", pads.size(), " paddings for ", axes.size(), " dimensions"));
+  if (n.ok() && mode != "constant") {
+    return n.Fail(Unsupported("pads in mode '", mode, "'; constant padding is supported"));
+  }
+  if (n.ok() && pads.size() != 2 * axes.size()) {
+    n.Fail(InvalidArgument("has ", pads.size(), " paddings for ", axes.size(), " dimensions"));
+  }
   if (!n.ok()) return;
   PadAttrs attrs{Dims::Filled(rank, 0), Dims::Filled(rank, 0), value};
   bool any = false;
@@ -339,7 +372,9 @@ void ImportPad(OnnxLowering& n) {
     const int axis = n.Axis(axes[i], rank);
     const int64_t before = pads[i], after = pads[axes.size() + i];
     if (before < 0 || after < 0) return n.Fail(Unsupported("cuts off elements by negative padding; use Slice"));
-    if (std::max(before, after) > std::numeric_limits<int32_t>::max()) return n.Fail(InvalidArgument("pads dimension ", axis, " by ", before, " and ", after));
+    if (std::max(before, after) > std::numeric_limits<int32_t>::max()) {
+      return n.Fail(InvalidArgument("pads dimension ", axis, " by ", before, " and ", after));
+    }
     attrs.before[axis] = before;
     attrs.after[axis] = after;
     any = any || before > 0 || after > 0;
@@ -365,7 +400,9 @@ void ImportExpand(OnnxLowering& n) {
   const std::optional<Dims> shape = BroadcastShape(x->shape, target);
   if (!shape) return n.Fail(InvalidArgument("cannot expand ", ToString(x->shape), " to ", ToString(target)));
   if (*shape == x->shape) return n.SetAlias(0, x);
-  if (!x->is_constant()) return n.Fail(Unsupported("expands a computed tensor from ", ToString(x->shape), " to ", ToString(*shape)));
+  if (!x->is_constant()) {
+    return n.Fail(Unsupported("expands a computed tensor from ", ToString(x->shape), " to ", ToString(*shape)));
+  }
   const OnnxTensor& c = *x->constant;
   const std::shared_ptr<ConstData> data = n.NewData(*shape, c.dtype);
   if (data == nullptr) return;
@@ -385,9 +422,18 @@ void ImportDropout(OnnxLowering& n) {
 
 const OnnxHandlerTable& OnnxViewHandlers() {
   static const OnnxHandlerTable table = {
-      {"Concat", ImportConcat},     {"Dropout", ImportDropout}, {"Expand", ImportExpand},       {"Flatten", ImportFlatten},
-      {"Gather", ImportGather},     {"Identity", ImportIdentity}, {"Pad", ImportPad},           {"Reshape", ImportReshape},
-      {"Slice", ImportSlice},       {"Split", ImportSplit},     {"Squeeze", ImportSqueeze},     {"Transpose", ImportTranspose},
+      {"Concat", ImportConcat},
+      {"Dropout", ImportDropout},
+      {"Expand", ImportExpand},
+      {"Flatten", ImportFlatten},
+      {"Gather", ImportGather},
+      {"Identity", ImportIdentity},
+      {"Pad", ImportPad},
+      {"Reshape", ImportReshape},
+      {"Slice", ImportSlice},
+      {"Split", ImportSplit},
+      {"Squeeze", ImportSqueeze},
+      {"Transpose", ImportTranspose},
       {"Unsqueeze", ImportUnsqueeze},
   };
   return table;

@@ -46,7 +46,8 @@ Dims BroadcastStrides(const Dims& shape, const Dims& to) {
   return out;
 }
 
-void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes, void* out) {
+void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes,
+                   void* out) {
   const int64_t count = shape.Count();
   const auto* from = static_cast<const std::byte*>(in);
   auto* to = static_cast<std::byte*>(out);
@@ -135,7 +136,9 @@ const OnnxAttribute* OnnxLowering::Find(std::string_view name) const {
 }
 
 namespace {
-Status WrongKind(std::string_view name, const char* want) { return InvalidArgument("its attribute '", name, "' is no ", want); }
+Status WrongKind(std::string_view name, const char* want) {
+  return InvalidArgument("its attribute '", name, "' is no ", want);
+}
 }  // namespace
 
 int64_t OnnxLowering::Int(std::string_view name, int64_t fallback) {
@@ -186,8 +189,8 @@ std::vector<int32_t> OnnxLowering::Axes(const std::vector<int64_t>& axes, int ra
 }
 
 std::shared_ptr<ConstData> OnnxLowering::NewData(const Dims& shape, DType dtype) {
-  std::optional<int64_t> bytes = SizeOf(dtype);
-  for (const int64_t d : shape) bytes = bytes && d >= 0 ? CheckedMul(*bytes, d) : std::nullopt;
+  const std::optional<int64_t> count = CountOf(shape);
+  const std::optional<int64_t> bytes = count ? CheckedMul(*count, SizeOf(dtype)) : std::nullopt;
   if (!bytes || *bytes > state_.max_generated_bytes - state_.generated_bytes) {
     Fail(Unsupported("makes a constant of ", ToString(shape), " elements: beyond the ", state_.max_generated_bytes,
                      " bytes that a model of this size may make (ImportOptions::max_generated_bytes)"));
@@ -204,7 +207,8 @@ TensorId OnnxLowering::AddConstant(const std::string& hint, const Dims& shape, s
   return state_.builder.Constant(state_.Unique(hint), shape, std::move(data));
 }
 
-TensorId OnnxLowering::Rearranged(const OnnxTensor& source, const std::string& tag, const Dims& shape, const Dims& source_strides) {
+TensorId OnnxLowering::Rearranged(const OnnxTensor& source, const std::string& tag, const Dims& shape,
+                                  const Dims& source_strides) {
   if (!ok()) return kNoTensor;
   const auto key = std::make_pair(source.data.get(), StrCat(tag, " ", ToString(shape)));
   const auto found = state_.weights.find(key);
@@ -234,7 +238,8 @@ TensorId OnnxLowering::Plain(const OnnxValuePtr& value) {
       return kNoTensor;
     }
     // The file's name is reserved for exactly this tensor.
-    const std::string name = reserved || value->name.empty() ? state_.Unique(StrCat(value->name, "/constant")) : value->name;
+    const std::string name =
+        reserved || value->name.empty() ? state_.Unique(StrCat(value->name, "/constant")) : value->name;
     return value->plain = state_.builder.Constant(name, value->shape, value->constant->data);
   }
   if (value->last == kNoTensor) {
@@ -247,7 +252,8 @@ TensorId OnnxLowering::Plain(const OnnxValuePtr& value) {
   if (moves_nothing) {
     return value->plain = state_.builder.Add(value->name, OpKind::kReshape, {value->last}, ReshapeAttrs{value->shape});
   }
-  return value->plain = state_.builder.Add(value->name, OpKind::kTranspose, {value->last}, TransposeAttrs{FromLastPermutation(rank)});
+  return value->plain = state_.builder.Add(value->name, OpKind::kTranspose, {value->last},
+                                           TransposeAttrs{FromLastPermutation(rank)});
 }
 
 TensorId OnnxLowering::Last(const OnnxValuePtr& value) {
@@ -345,13 +351,15 @@ void OnnxLowering::SetAlias(int output, const OnnxValuePtr& value) {
 
 void OnnxLowering::OnlyFirstOutput() {
   for (int i = 1; i < static_cast<int>(node_.outputs.size()); ++i) {
-    if (Wanted(i) && state_.read_names.count(OutputName(i)) > 0) Fail(Unsupported("its output '", OutputName(i), "' is not computed; only the first output is"));
+    if (Wanted(i) && state_.read_names.count(OutputName(i)) > 0) {
+      Fail(Unsupported("its output '", OutputName(i), "' is not computed; only the first output is"));
+    }
   }
 }
 
 OnnxHandler FindOnnxHandler(std::string_view op_type) {
-  for (const OnnxHandlerTable* table : {&OnnxSpatialHandlers(), &OnnxElementwiseHandlers(), &OnnxMatrixHandlers(), &OnnxViewHandlers(),
-                                        &OnnxConstantHandlers()}) {
+  for (const OnnxHandlerTable* table : {&OnnxSpatialHandlers(), &OnnxElementwiseHandlers(), &OnnxMatrixHandlers(),
+                                        &OnnxViewHandlers(), &OnnxConstantHandlers()}) {
     const auto found = table->find(op_type);
     if (found != table->end()) return found->second;
   }

@@ -44,10 +44,11 @@ struct OnnxImportState {
   int64_t opset = 0;
   GraphBuilder builder;
   std::unordered_map<std::string, OnnxValuePtr> values;
-  std::unordered_set<std::string> names;          // taken or reserved
-  std::unordered_set<std::string> output_names;   // of the graph
-  std::unordered_set<std::string> read_names;     // by some node, or as an output of the graph
-  std::map<std::pair<const ConstData*, std::string>, TensorId> weights;  // rearranged constants, by source and arrangement
+  std::unordered_set<std::string> names;  // taken or reserved
+  std::unordered_set<std::string> output_names;  // of the graph
+  std::unordered_set<std::string> read_names;  // by some node, or as an output of the graph
+  std::map<std::pair<const ConstData*, std::string>, TensorId>
+      weights;  // rearranged constants, by source and arrangement
   int64_t generated_bytes = 0, max_generated_bytes = 0;
 
   std::string Unique(const std::string& hint);
@@ -68,12 +69,12 @@ class OnnxLowering {
   // Inputs.
   int input_count() const { return static_cast<int>(node_.inputs.size()); }
   bool Has(int i) const { return i < input_count() && !node_.inputs[static_cast<size_t>(i)].empty(); }
-  OnnxValuePtr In(int i);                    // fails if absent; never nullptr
-  const OnnxTensor* Constant(int i);         // fails if absent or not a constant
-  const OnnxTensor* FloatConstant(int i);    // also fails if it holds integers
-  std::vector<int64_t> IntsIn(int i);        // the elements of a constant integer vector or scalar
-  float ScalarIn(int i, float fallback);     // the one element of a constant; `fallback` if absent
-  bool AllConstant();                        // every present input
+  OnnxValuePtr In(int i);  // fails if absent; never nullptr
+  const OnnxTensor* Constant(int i);  // fails if absent or not a constant
+  const OnnxTensor* FloatConstant(int i);  // also fails if it holds integers
+  std::vector<int64_t> IntsIn(int i);  // the elements of a constant integer vector or scalar
+  float ScalarIn(int i, float fallback);  // the one element of a constant; `fallback` if absent
+  bool AllConstant();  // every present input
 
   // Attributes.
   const OnnxAttribute* Find(std::string_view name) const;
@@ -115,7 +116,9 @@ class OnnxLowering {
   void SetAlias(int output, const OnnxValuePtr& value);
   // The tensor exists already, in this layout.
   void SetTensor(int output, TensorId tensor, bool last);
-  bool Wanted(int output) const { return output < static_cast<int>(node_.outputs.size()) && !OutputName(output).empty(); }
+  bool Wanted(int output) const {
+    return output < static_cast<int>(node_.outputs.size()) && !OutputName(output).empty();
+  }
   // Fails as unsupported if an output beyond the first is read by anything.
   void OnlyFirstOutput();
 
@@ -145,6 +148,7 @@ std::optional<Dims> BroadcastShape(const Dims& a, const Dims& b);
 // Strides of `shape` when read as the broadcast `to` (0 on repeated axes). `to` came from BroadcastShape with it.
 Dims BroadcastStrides(const Dims& shape, const Dims& to);
 // Walks `shape` in row-major order and copies out[k] = in[offset of k under `strides`], elements of `element_bytes`.
-void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes, void* out);
+void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes,
+                   void* out);
 
 }  // namespace plait

@@ -64,6 +64,9 @@ struct OnnxModel {
 inline constexpr int64_t kMinOpset = 7;
 inline constexpr int64_t kMaxOpset = 22;
 
+// The product of non-negative sizes; nullopt if it overflows, or would if the zeros among them were ones: strides are products, too.
+std::optional<int64_t> CountOf(const Dims& dims);
+
 // Parses and bounds-checks: lengths of constants equal their shapes, dims are not negative, ranks fit. Nothing about operators.
 Result<OnnxModel> DecodeOnnx(std::string_view bytes);
 
