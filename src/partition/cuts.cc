@@ -51,7 +51,9 @@ bool Touches(const ByteBox& box, int axis, int64_t offset, int64_t low, int64_t 
     if (n == 1) continue;
     // Position p covers [offset + p * stride, offset + p * stride + span).
     int64_t span = box.run;
-    for (int i = axis + 1; i < box.rank; ++i) span += (box.size[static_cast<size_t>(i)] - 1) * box.stride[static_cast<size_t>(i)];
+    for (int i = axis + 1; i < box.rank; ++i) {
+      span += (box.size[static_cast<size_t>(i)] - 1) * box.stride[static_cast<size_t>(i)];
+    }
     const int64_t first = low < offset + span ? 0 : (low - offset - span) / stride + 1;
     const int64_t last = high <= offset ? -1 : (high - offset - 1) / stride;
     const int64_t from = std::max<int64_t>(0, first), to = std::min(n - 1, last);
@@ -110,14 +112,18 @@ bool TilesExactly(const Dims& shape, const std::vector<Region>& regions) {
     if (region.begin.rank() != shape.rank() || region.size.rank() != shape.rank()) return false;
     int64_t count = 1;
     for (int i = 0; i < shape.rank(); ++i) {
-      if (region.begin[i] < 0 || region.size[i] < 1 || region.size[i] > shape[i] || region.begin[i] > shape[i] - region.size[i]) return false;
+      if (region.begin[i] < 0 || region.size[i] < 1 || region.size[i] > shape[i] ||
+          region.begin[i] > shape[i] - region.size[i]) {
+        return false;
+      }
       count *= region.size[i];
     }
     if (count > left) return false;
     left -= count;
   }
   if (left != 0) return false;
-  // Counts add up, so the regions tile if they are disjoint. Cut along one axis, they are disjoint if sorted neighbours are.
+  // Counts add up, so the regions tile if they are disjoint. Cut along one axis, they are disjoint if sorted neighbours
+  // are.
   for (int axis = 0; axis < shape.rank(); ++axis) {
     const bool alone = std::all_of(regions.begin(), regions.end(), [&](const Region& r) {
       for (int i = 0; i < shape.rank(); ++i) {
@@ -143,7 +149,8 @@ bool TilesExactly(const Dims& shape, const std::vector<Region>& regions) {
   return true;
 }
 
-bool ShareCacheLine(const Region& a, const Region& b, const Dims& strides, int64_t element_bytes, int64_t offset_bytes, int64_t line_bytes) {
+bool ShareCacheLine(const Region& a, const Region& b, const Dims& strides, int64_t element_bytes, int64_t offset_bytes,
+                    int64_t line_bytes) {
   return ShareCacheLine({a, strides, offset_bytes}, {b, strides, offset_bytes}, element_bytes, line_bytes);
 }
 
@@ -154,8 +161,9 @@ bool ShareCacheLine(const PlacedRegion& a, const PlacedRegion& b, int64_t elemen
   const int64_t y_low = FloorTo(y.offset, line_bytes), y_high = RoundUp(EndOf(y), line_bytes);
   if (RoundUp(EndOf(x), line_bytes) <= y_low || y_high <= FloorTo(x.offset, line_bytes)) return false;
 
-  // Walk the runs of x, rounded to lines, and ask whether y has a byte there. Along an axis whose step is whole lines only the distance of
-  // two positions matters: the first and the last position of x meet every distance that there is, unless y is much shorter.
+  // Walk the runs of x, rounded to lines, and ask whether y has a byte there. Along an axis whose step is whole lines
+  // only the distance of two positions matters: the first and the last position of x meet every distance that there is,
+  // unless y is much shorter.
   constexpr int64_t kMaxRuns = 1 << 16;
   const bool alike = x.rank == y.rank && x.stride == y.stride;
   std::array<int64_t, kMaxRank> steps{}, count{};

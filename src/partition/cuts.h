@@ -10,13 +10,14 @@
 
 namespace plait {
 
-// What a kernel asks of cuts along one axis: positions at multiples of `alignment` and parts of at least `minimum` elements (a last part may
-// end at the tensor's end). alignment == 0: the kernel cannot be cut there.
+// What a kernel asks of cuts along one axis: positions at multiples of `alignment` and parts of at least `minimum`
+// elements (a last part may end at the tensor's end). alignment == 0: the kernel cannot be cut there.
 struct CutRule {
   int64_t alignment = 0;
   int64_t minimum = 1;
 };
-// The rule that satisfies both: least common multiple, larger minimum; alignment 0 if either has 0 or the multiple overflows.
+// The rule that satisfies both: least common multiple, larger minimum; alignment 0 if either has 0 or the multiple
+// overflows.
 CutRule Combine(const CutRule& a, const CutRule& b);
 
 // An axis of one operator with the granularity at which every lane can cut it.
@@ -38,9 +39,10 @@ Region UnitRegion(const Dims& output_shape, const CutAxis& axis, int first, int 
 // Whether the regions tile the tensor exactly: disjoint, and nothing left out.
 bool TilesExactly(const Dims& shape, const std::vector<Region>& regions);
 
-// Whether two regions of a tensor stored with `strides` (elements of `element_bytes`, first byte at a multiple of `line_bytes` plus
-// `offset_bytes`) touch a common cache line. Conservative: true when in doubt.
-bool ShareCacheLine(const Region& a, const Region& b, const Dims& strides, int64_t element_bytes, int64_t offset_bytes, int64_t line_bytes = 64);
+// Whether two regions of a tensor stored with `strides` (elements of `element_bytes`, first byte at a multiple of
+// `line_bytes` plus `offset_bytes`) touch a common cache line. Conservative: true when in doubt.
+bool ShareCacheLine(const Region& a, const Region& b, const Dims& strides, int64_t element_bytes, int64_t offset_bytes,
+                    int64_t line_bytes = 64);
 
 // The same for regions of two tensors that lie in one root, e.g. two operands of a Concat.
 struct PlacedRegion {

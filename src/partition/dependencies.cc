@@ -32,7 +32,8 @@ void StepThroughView(const Graph& graph, const Operator& op, const Region& regio
     for (TensorId input : op.inputs) {
       const Dims& shape = graph.tensor(input).shape;
       Region slot{region.begin, region.size};
-      const int64_t low = std::max(region.begin[axis], begin), high = std::min(region.begin[axis] + region.size[axis], begin + shape[axis]);
+      const int64_t low = std::max(region.begin[axis], begin);
+      const int64_t high = std::min(region.begin[axis] + region.size[axis], begin + shape[axis]);
       if (low < high) {
         slot.begin[axis] = low - begin;
         slot.size[axis] = high - low;
@@ -53,7 +54,8 @@ void StepThroughView(const Graph& graph, const Operator& op, const Region& regio
 
 }  // namespace
 
-std::vector<Source> TraceRegion(const Graph& graph, const std::vector<OpId>& producers, TensorId tensor, const Region& region) {
+std::vector<Source> TraceRegion(const Graph& graph, const std::vector<OpId>& producers, TensorId tensor,
+                                const Region& region) {
   if (region.IsEmpty()) return {};
   auto view_of = [&](TensorId t) {
     const OpId op = producers[static_cast<size_t>(t)];

@@ -14,11 +14,14 @@ struct Source {
   Region region;
 };
 
-// Everything of non-view tensors that lies in `region` of `tensor`: itself if it is no view, else followed through Concat,
-// Slice and Reshape. The union of the returned regions covers what is read; through a Reshape that mixes axes it may be larger.
-std::vector<Source> TraceRegion(const Graph& graph, const std::vector<OpId>& producers, TensorId tensor, const Region& region);
+// Everything of non-view tensors that lies in `region` of `tensor`: itself if it is no view, else followed through
+// Concat, Slice and Reshape. The union of the returned regions covers what is read; through a Reshape that mixes axes
+// it may be larger.
+std::vector<Source> TraceRegion(const Graph& graph, const std::vector<OpId>& producers, TensorId tensor,
+                                const Region& region);
 
-// The same for all activation inputs of `op` when it computes `out`; constants left out; one Source per tensor, enclosing boxes merged.
+// The same for all activation inputs of `op` when it computes `out`; constants left out; one Source per tensor,
+// enclosing boxes merged.
 std::vector<Source> ReadsOf(const Graph& graph, const std::vector<OpId>& producers, OpId op, const Region& out);
 
 }  // namespace plait

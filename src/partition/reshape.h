@@ -8,7 +8,8 @@
 
 namespace plait {
 
-// Whether elements of `shape` that lie at `strides` follow each other without gaps, row-major. Axes of size 1 do not matter.
+// Whether elements of `shape` that lie at `strides` follow each other without gaps, row-major. Axes of size 1 do not
+// matter.
 bool IsDense(const Dims& shape, const Dims& strides);
 
 // The strides of the same elements in the same places, seen as `to` instead of `from` (equal counts); nullopt if no strides

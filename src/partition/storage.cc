@@ -18,7 +18,9 @@ size_t Index(int32_t id) { return static_cast<size_t>(id); }
 
 bool Has(const std::optional<TensorStorage>& storage) { return storage.has_value(); }
 
-TensorStorage DenseRoot(const Graph& graph, TensorId tensor) { return {tensor, 0, DenseStrides(graph.tensor(tensor).shape)}; }
+TensorStorage DenseRoot(const Graph& graph, TensorId tensor) {
+  return {tensor, 0, DenseStrides(graph.tensor(tensor).shape)};
+}
 
 bool IsDense(const Graph& graph, TensorId tensor, const TensorStorage& storage) {
   return IsDense(graph.tensor(tensor).shape, storage.strides);
@@ -60,7 +62,9 @@ class Groups {
     for (TensorId t = 0; t < graph.tensor_count(); ++t) {
       if (producers_[Index(t)] == kNoOp) add(t, t);
     }
-    for (const Operator& op : graph.ops) add(op.output, op.kind == OpKind::kReshape ? origin_[Index(op.inputs[0])] : op.output);
+    for (const Operator& op : graph.ops) {
+      add(op.output, op.kind == OpKind::kReshape ? origin_[Index(op.inputs[0])] : op.output);
+    }
   }
 
   TensorId Origin(TensorId t) const { return origin_[Index(t)]; }
@@ -71,7 +75,8 @@ class Groups {
     const OpId op = Producer(Origin(t));
     return op == kNoOp ? nullptr : &graph_.op(op);
   }
-  // Whether the group may lie wherever others want it: its elements are written by an operator (a Concat is filled by its operands).
+  // Whether the group may lie wherever others want it: its elements are written by an operator (a Concat is filled by
+  // its operands).
   bool IsMovable(TensorId t) const {
     const Operator* source = Source(t);
     return source != nullptr && source->kind != OpKind::kSlice;
@@ -144,7 +149,9 @@ class CopyPlacement {
     }
     if (source.kind != OpKind::kConcat) {
       std::optional<TensorStorage> at = Reshaped(graph_, x, place, source.output);
-      if (!IsDense(graph_, source.output, *at) && !strided_(graph_, groups_.Producer(source.output), kOutputOperand)) return false;
+      if (!IsDense(graph_, source.output, *at) && !strided_(graph_, groups_.Producer(source.output), kOutputOperand)) {
+        return false;
+      }
     }
     while (!to_check.empty()) {
       const auto [t, at] = to_check.back();
@@ -154,7 +161,9 @@ class CopyPlacement {
         const Operator& op = graph_.op(reader);
         if (op.kind == OpKind::kSlice) {
           // A slice that has gaps even in a dense tensor is served in either case.
-          if (IsDense(graph_, op.output, SliceStorage(op, DenseRoot(graph_, t)))) to_check.emplace_back(op.output, SliceStorage(op, at));
+          if (IsDense(graph_, op.output, SliceStorage(op, DenseRoot(graph_, t)))) {
+            to_check.emplace_back(op.output, SliceStorage(op, at));
+          }
         } else if (op.kind == OpKind::kReshape) {
           // Members of the group are in the list already; behind a Slice a copy would be needed.
           if (groups_.Origin(op.output) != groups_.Origin(x)) return false;
@@ -264,7 +273,8 @@ class CopyPlacement {
         if (t == kNoTensor || IsDense(out_, t, storage[Index(t)])) continue;
         const int operand = is_output ? kOutputOperand : static_cast<int>(i);
         if (!strided_(out_, o, operand)) {
-          return Unsupported("operator '", op.name, "' (", Name(op.kind), ") has to ", is_output ? "write" : "read", " tensor '", out_.tensor(t).name,
+          return Unsupported("operator '", op.name, "' (", Name(op.kind), ") has to ", is_output ? "write" : "read",
+                             " tensor '", out_.tensor(t).name,
                              "' with gaps between its rows, and a lane in use has no kernel for that; leave that lane out");
         }
       }

@@ -20,9 +20,10 @@ struct TensorStorage {
   Dims strides;               // elements, one per axis of the tensor
 };
 
-// Inserts Unary kCopy operators so that afterwards every Concat, Slice and Reshape is a view: Concat operands that cannot
-// be written in place (a graph input or constant, wanted by two Concats, producer or reader without strides), strided tensors
-// whose reader needs them dense, and graph outputs that would be views of something else. Deterministic.
+// Inserts Unary kCopy operators so that afterwards every Concat, Slice and Reshape is a view: Concat operands that
+// cannot be written in place (a graph input or constant, wanted by two Concats, producer or reader without strides),
+// strided tensors whose reader needs them dense, and graph outputs that would be views of something else.
+// Deterministic.
 Result<Graph> PlaceCopies(const Graph& graph, const StrideSupport& strided);
 
 // The storage of every tensor of a graph returned by PlaceCopies. Constants and graph inputs are roots.

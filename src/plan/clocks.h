@@ -20,7 +20,9 @@ class Clocks {
     return {clocks_.data() + (first_[static_cast<size_t>(lane)] + static_cast<size_t>(n)) * lanes_, lanes_};
   }
   // Whether step `a` of `lane_a` has finished whenever step `b` of `lane_b` starts.
-  bool Before(LaneId lane_a, int64_t a, LaneId lane_b, int64_t b) const { return At(lane_b, b)[static_cast<size_t>(lane_a)] > a; }
+  bool Before(LaneId lane_a, int64_t a, LaneId lane_b, int64_t b) const {
+    return At(lane_b, b)[static_cast<size_t>(lane_a)] > a;
+  }
   // All steps, in an order in which each comes after those before it on its lane and those that it waits for.
   struct Position {
     LaneId lane;

@@ -30,7 +30,8 @@ std::string DescribePart(const Graph& graph, const Step& step) {
   for (int axis = 0; axis < shape.rank(); ++axis) {
     if (step.region.size[axis] == shape[axis]) continue;
     const int64_t begin = step.region.begin[axis];
-    out += StrCat(out.empty() ? "" : ", ", AxisName(graph, op, axis), ' ', begin, ':', begin + step.region.size[axis], " of ", shape[axis]);
+    out += StrCat(out.empty() ? "" : ", ", AxisName(graph, op, axis), ' ', begin, ':', begin + step.region.size[axis],
+                  " of ", shape[axis]);
   }
   return out.empty() ? "whole" : out;
 }

@@ -80,22 +80,26 @@ class Explanation {
  private:
   const Step& StepAt(At a) const { return program_.steps[static_cast<size_t>(a.lane)][static_cast<size_t>(a.step)]; }
   const StepTiming& TimeAt(At a) const { return timings_[static_cast<size_t>(a.lane)][static_cast<size_t>(a.step)]; }
+  int64_t EndOf(const Wait& wait) const { return TimeAt({wait.lane, wait.steps - 1}).end_ns; }
   const std::string& LaneName(LaneId lane) const { return program_.lanes[static_cast<size_t>(lane)].name; }
 
   std::string Summary() const {
     const ProgramStats stats = StatsOf(program_);
     const double predicted_us = plan_.schedule.predicted_us > 0 ? plan_.schedule.predicted_us : static_cast<double>(makespan_ns_) / 1e3;
-    std::string out = StrCat("plan for ", graph_.name.empty() ? "the model" : graph_.name, " by ", plan_.schedule.strategy.empty() ? "an unnamed strategy" : plan_.schedule.strategy, ", ",
+    std::string out = StrCat("plan for ", graph_.name.empty() ? "the model" : graph_.name, " by ",
+                             plan_.schedule.strategy.empty() ? "an unnamed strategy" : plan_.schedule.strategy, ", ",
                              stats.compute_steps, " parts of ", OperatorCount(), " operators\npredicted latency ", Us(predicted_us), " us");
     const double bound_us = plan_.schedule.lower_bound_us;
     if (bound_us > 0) out += StrCat(", lower bound ", Us(bound_us), " us, gap ", Percent(predicted_us / bound_us - 1));
-    out += StrCat("\n", stats.handoffs, " handoffs, ", stats.segments, " GPU segments, ", stats.acquires, " acquires, ", stats.publishes, " publishes, ",
+    out += StrCat("\n", stats.handoffs, " handoffs, ", stats.segments, " GPU segments, ", stats.acquires, " acquires, ",
+                  stats.publishes, " publishes, ",
                   (program_.arena_bytes + 1023) / 1024, " KiB of memory\n");
     return out;
   }
 
   int OperatorCount() const {
-    return static_cast<int>(std::count_if(graph_.ops.begin(), graph_.ops.end(), [](const Operator& op) { return !IsView(op.kind); }));
+    return static_cast<int>(std::count_if(graph_.ops.begin(), graph_.ops.end(),
+                                          [](const Operator& op) { return !IsView(op.kind); }));
   }
 
   std::string Utilisation() const {
@@ -108,7 +112,8 @@ class Explanation {
         parts += program_.steps[lane][n].kind == StepKind::kCompute;
       }
       const double share = makespan_ns_ > 0 ? static_cast<double>(busy_ns) / static_cast<double>(makespan_ns_) : 0;
-      out += StrCat("  ", LaneName(static_cast<LaneId>(lane)), ": ", parts, " parts, busy ", Us(busy_ns), " us (", Percent(share), ")\n");
+      out += StrCat("  ", LaneName(static_cast<LaneId>(lane)), ": ", parts, " parts, busy ", Us(busy_ns), " us (",
+                    Percent(share), ")\n");
     }
     return out;
   }
@@ -140,7 +145,8 @@ class Explanation {
     int64_t free_ns = 0;
     for (const At& a : path) {
       const StepTiming& t = TimeAt(a);
-      table.Add({Us(t.start_ns), Us(t.end_ns - t.start_ns), Us(std::max<int64_t>(0, t.start_ns - free_ns)), LaneName(a.lane), StepName(graph_, StepAt(a)),
+      table.Add({Us(t.start_ns), Us(t.end_ns - t.start_ns), Us(std::max<int64_t>(0, t.start_ns - free_ns)),
+                 LaneName(a.lane), StepName(graph_, StepAt(a)),
                  DescribePart(graph_, StepAt(a))});
       free_ns = t.end_ns;
     }
@@ -159,18 +165,22 @@ class Explanation {
         const At a{static_cast<LaneId>(lane), static_cast<int64_t>(n)};
         const Wait* latest = nullptr;
         for (const Wait& wait : StepAt(a).waits) {
-          if (latest == nullptr || TimeAt({wait.lane, wait.steps - 1}).end_ns > TimeAt({latest->lane, latest->steps - 1}).end_ns) latest = &wait;
+          if (latest == nullptr || EndOf(wait) > EndOf(*latest)) latest = &wait;
         }
         const int64_t idle_ns = timings_[lane][n].start_ns - free_ns;
-        if (latest != nullptr && idle_ns > 0) idles.push_back({idle_ns, ComputeFrom(a), LastCompute({latest->lane, latest->steps - 1})});
+        if (latest != nullptr && idle_ns > 0) {
+          idles.push_back({idle_ns, ComputeFrom(a), LastCompute({latest->lane, latest->steps - 1})});
+        }
         free_ns = timings_[lane][n].end_ns;
       }
     }
     std::stable_sort(idles.begin(), idles.end(), [](const Idle& a, const Idle& b) { return a.ns > b.ns; });
-    std::string out = StrCat("\nhandoffs that matter: ", idles.size(), " of ", StatsOf(program_).handoffs, " waits leave a lane idle\n");
+    std::string out = StrCat("\nhandoffs that matter: ", idles.size(), " of ", StatsOf(program_).handoffs,
+                             " waits leave a lane idle\n");
     for (size_t i = 0; i < std::min(idles.size(), kMostHandoffs); ++i) {
       const Idle& idle = idles[i];
-      out += StrCat("  ", LaneName(idle.at.lane), " idles ", Us(idle.ns), " us before ", StepName(graph_, StepAt(idle.at)), " for ", LaneName(idle.from.lane), "'s ",
+      out += StrCat("  ", LaneName(idle.at.lane), " idles ", Us(idle.ns), " us before ",
+                    StepName(graph_, StepAt(idle.at)), " for ", LaneName(idle.from.lane), "'s ",
                     StepName(graph_, StepAt(idle.from)), "\n");
     }
     return out;
@@ -194,8 +204,11 @@ class Explanation {
         const Step& step = program_.steps[lane][n];
         const StepTiming& t = timings_[lane][n];
         std::string waits;
-        for (const Wait& wait : step.waits) waits += StrCat(waits.empty() ? "" : ", ", LaneName(wait.lane), ' ', wait.steps - 1);
-        table.Add({std::to_string(n), Us(t.start_ns), Us(t.end_ns - t.start_ns), StepName(graph_, step), step.kind == StepKind::kCompute ? DescribePart(graph_, step) : Moved(step),
+        for (const Wait& wait : step.waits) {
+          waits += StrCat(waits.empty() ? "" : ", ", LaneName(wait.lane), ' ', wait.steps - 1);
+        }
+        table.Add({std::to_string(n), Us(t.start_ns), Us(t.end_ns - t.start_ns), StepName(graph_, step),
+                   step.kind == StepKind::kCompute ? DescribePart(graph_, step) : Moved(step),
                    step.kernel, waits});
       }
       out += StrCat("\nlane ", LaneName(static_cast<LaneId>(lane)), "\n", table.Text());

@@ -33,10 +33,13 @@ class ViewMaker {
     const TensorStorage& s = storage_[Index(tensor)];
     int64_t element = s.offset;
     for (int i = 0; i < region.begin.rank(); ++i) element += region.begin[i] * s.strides[i];
-    return {t.is_constant() ? kConstantBuffer : buffer_of_[Index(s.root)], tensor, region, element * SizeOf(t.dtype), s.strides, t.dtype};
+    return {t.is_constant() ? kConstantBuffer : buffer_of_[Index(s.root)], tensor, region, element * SizeOf(t.dtype),
+            s.strides, t.dtype};
   }
   const std::vector<BufferSpec>& buffers() const { return buffers_; }
-  bool IsInOutput(TensorId tensor) const { return buffers_[Index(buffer_of_[Index(storage_[Index(tensor)].root)])].role == BufferRole::kOutput; }
+  bool IsInOutput(TensorId tensor) const {
+    return buffers_[Index(buffer_of_[Index(storage_[Index(tensor)].root)])].role == BufferRole::kOutput;
+  }
 
  private:
   explicit ViewMaker(const Graph& graph) : graph_(&graph) {}
@@ -70,7 +73,8 @@ struct OpenSegment {
 class Lowering {
  public:
   Lowering(const Graph& graph, const std::vector<LaneSpec>& lanes, const Schedule& schedule, ViewMaker views)
-      : graph_(graph), lanes_(lanes), schedule_(schedule), views_(std::move(views)), reads_(ReadsOfParts(graph, schedule)) {}
+      : graph_(graph), lanes_(lanes), schedule_(schedule), views_(std::move(views)),
+        reads_(ReadsOfParts(graph, schedule)) {}
 
   Result<StepProgram> Run() {
     PLAIT_ASSIGN_OR_RETURN(const std::vector<int> order, ExecutionOrder(graph_, schedule_, reads_));
@@ -99,8 +103,8 @@ class Lowering {
   const Part& PartOf(int p) const { return schedule_.parts[Index(p)]; }
   DomainId DomainOf(int p) const { return p < 0 ? kHostDomain : lanes_[Index(PartOf(p).lane)].domain; }
 
-  // A segment ends behind a part that another lane has to wait for: for each lane, those that lie behind everything that it has
-  // waited for before.
+  // A segment ends behind a part that another lane has to wait for: for each lane, those that lie behind everything
+  // that it has waited for before.
   void MarkSegmentEnds() {
     ends_segment_.assign(schedule_.parts.size(), false);
     std::vector<int64_t> position(schedule_.parts.size(), 0);
@@ -299,21 +303,27 @@ class Lowering {
 };
 
 Status CheckLaneSpecs(const std::vector<LaneSpec>& lanes) {
-  if (lanes.empty() || lanes.size() > kMaxPlanLanes) return InvalidArgument("a plan has 1 to ", kMaxPlanLanes, " lanes, not ", lanes.size());
+  if (lanes.empty() || lanes.size() > kMaxPlanLanes) {
+    return InvalidArgument("a plan has 1 to ", kMaxPlanLanes, " lanes, not ", lanes.size());
+  }
   for (size_t l = 0; l < lanes.size(); ++l) {
     const LaneSpec& lane = lanes[l];
     if ((lane.kind == LaneKind::kCpu) != (lane.domain == kHostDomain)) {
-      return InvalidArgument("lane '", lane.name, "' is in domain ", lane.domain, "; CPU lanes are in the host's (", kHostDomain, "), GPU lanes in one of their own");
+      return InvalidArgument("lane '", lane.name, "' is in domain ", lane.domain, "; CPU lanes are in the host's (",
+                             kHostDomain, "), GPU lanes in one of their own");
     }
     for (size_t k = 0; k < l; ++k) {
       if (lanes[k].name == lane.name) return InvalidArgument("two lanes are named '", lane.name, "'");
       if (lane.kind == LaneKind::kGpu && lanes[k].domain == lane.domain) {
-        return InvalidArgument("lanes '", lanes[k].name, "' and '", lane.name, "' are both in domain ", lane.domain, "; each GPU lane has its own");
+        return InvalidArgument("lanes '", lanes[k].name, "' and '", lane.name, "' are both in domain ", lane.domain,
+                               "; each GPU lane has its own");
       }
     }
     const bool has_host = lane.host != -1;
-    if (has_host && (lane.host < 0 || Index(lane.host) >= lanes.size() || lane.kind != LaneKind::kGpu || lanes[Index(lane.host)].kind != LaneKind::kCpu)) {
-      return InvalidArgument("lane '", lane.name, "' has lane ", lane.host, " as its host; only a GPU lane has one, and it is a CPU lane");
+    if (has_host && (lane.host < 0 || Index(lane.host) >= lanes.size() || lane.kind != LaneKind::kGpu ||
+                     lanes[Index(lane.host)].kind != LaneKind::kCpu)) {
+      return InvalidArgument("lane '", lane.name, "' has lane ", lane.host,
+                             " as its host; only a GPU lane has one, and it is a CPU lane");
     }
   }
   return Status();
@@ -345,7 +355,8 @@ Result<Plan> Lower(const Graph& graph, const std::vector<PlanningLane>& lanes, c
     const PlanningLane& lane = lanes[Index(part.lane)];
     const KernelSupport support = lane.rules->Supports(graph, part.op);
     if (!support.supported) {
-      return InvalidArgument("lane '", lane.spec.name, "' has no kernel for operator '", graph.op(part.op).name, "': ", support.reason);
+      return InvalidArgument("lane '", lane.spec.name, "' has no kernel for operator '", graph.op(part.op).name, "': ",
+                             support.reason);
     }
     part.kernel = support.kernel;
   }

@@ -25,7 +25,9 @@ std::vector<std::vector<LaneUse>> UsesOf(const StepProgram& program) {
       auto use = [&](const View& view) {
         if (view.buffer < 0 || static_cast<size_t>(view.buffer) >= uses.size()) return;
         std::vector<LaneUse>& of = uses[static_cast<size_t>(view.buffer)];
-        if (of.empty() || of.back().lane != static_cast<LaneId>(lane)) of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(n), 0});
+        if (of.empty() || of.back().lane != static_cast<LaneId>(lane)) {
+          of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(n), 0});
+        }
         of.back().last = static_cast<int64_t>(n);
       };
       for (const View& view : step.reads) use(view);

@@ -43,7 +43,8 @@ json ToJson(const Dims& dims) {
 }
 
 json ToJson(const LaneSpec& lane) {
-  return {{"name", lane.name}, {"kind", lane.kind == LaneKind::kCpu ? "cpu" : "gpu"}, {"domain", lane.domain}, {"host", lane.host}};
+  return {{"name", lane.name}, {"kind", lane.kind == LaneKind::kCpu ? "cpu" : "gpu"}, {"domain", lane.domain},
+          {"host", lane.host}};
 }
 
 // Reads values of one JSON object; the first mistake is kept and names the place.
@@ -191,16 +192,31 @@ Status SavePlan(const Plan& plan, const std::string& path) {
   for (const Part& part : schedule.parts) {
     const auto [kernel, is_new] = kernel_ids.emplace(part.kernel, kernel_ids.size());
     if (is_new) kernels.push_back(part.kernel);
-    if (!std::isfinite(part.predicted_us) || !std::isfinite(part.predicted_start_us)) return InvalidArgument(path, ": a part's predicted time is not finite");
-    parts.push_back({{"op", part.op}, {"lane", part.lane}, {"begin", ToJson(part.region.begin)}, {"size", ToJson(part.region.size)},
-                     {"kernel", kernel->second}, {"us", part.predicted_us}, {"start_us", part.predicted_start_us}, {"strip", part.strip}});
+    if (!std::isfinite(part.predicted_us) || !std::isfinite(part.predicted_start_us)) {
+      return InvalidArgument(path, ": a part's predicted time is not finite");
+    }
+    parts.push_back({{"op", part.op},
+                     {"lane", part.lane},
+                     {"begin", ToJson(part.region.begin)},
+                     {"size", ToJson(part.region.size)},
+                     {"kernel", kernel->second},
+                     {"us", part.predicted_us},
+                     {"start_us", part.predicted_start_us},
+                     {"strip", part.strip}});
   }
-  const json content = {{"plait_version", plan.plait_version}, {"soc", plan.soc}, {"graph", Hex(plan.graph_hash)},
-                        {"lanes", std::move(lanes)}, {"strategy", schedule.strategy}, {"predicted_us", schedule.predicted_us},
-                        {"lower_bound_us", schedule.lower_bound_us}, {"kernels", std::move(kernels)}, {"parts", std::move(parts)},
+  const json content = {{"plait_version", plan.plait_version},
+                        {"soc", plan.soc},
+                        {"graph", Hex(plan.graph_hash)},
+                        {"lanes", std::move(lanes)},
+                        {"strategy", schedule.strategy},
+                        {"predicted_us", schedule.predicted_us},
+                        {"lower_bound_us", schedule.lower_bound_us},
+                        {"kernels", std::move(kernels)},
+                        {"parts", std::move(parts)},
                         {"order", schedule.lanes}};
   const std::string text = Canonical(content);
-  return WriteFileAtomically(path, StrCat("{\"format\": \"", kFormat, "\", \"version\": ", kVersion, ", \"checksum\": \"", Checksum(text), "\",\n\"plan\": ", text, "}\n"));
+  return WriteFileAtomically(path, StrCat("{\"format\": \"", kFormat, "\", \"version\": ", kVersion,
+                                          ", \"checksum\": \"", Checksum(text), "\",\n\"plan\": ", text, "}\n"));
 }
 
 Result<Plan> LoadPlan(const Graph& graph, const std::string& path) {
@@ -212,18 +228,24 @@ Result<Plan> LoadPlan(const Graph& graph, const std::string& path) {
   if (format != kFormat) return Corrupt(path, ": is a \"", format, "\" file, not a plan");
   const int64_t version = head.Integer("version", 1, std::numeric_limits<int64_t>::max());
   PLAIT_RETURN_IF_ERROR(head.status());
-  if (version > kVersion) return Corrupt(path, ": has version ", version, ", but this Plait reads up to ", kVersion, "; plan again or use a newer Plait");
+  if (version > kVersion) {
+    return Corrupt(path, ": has version ", version, ", but this Plait reads up to ", kVersion,
+                   "; plan again or use a newer Plait");
+  }
   const std::string checksum = head.String("checksum");
   const json* content = head.Get("plan");
   PLAIT_RETURN_IF_ERROR(head.status());
-  if (checksum != Checksum(Canonical(*content))) return Corrupt(path, ": the checksum does not fit; the file was damaged or edited; plan again");
+  if (checksum != Checksum(Canonical(*content))) {
+    return Corrupt(path, ": the checksum does not fit; the file was damaged or edited; plan again");
+  }
 
   Reader in(*content, path);
   const std::string plait_version = in.String("plait_version"), soc = in.String("soc"), hash = in.String("graph");
   const json* lane_list = in.Array("lanes");
   PLAIT_RETURN_IF_ERROR(in.status());
   if (hash != Hex(StructureHash(graph))) {
-    return Corrupt(path, ": was made for another model (", hash, "), not for '", graph.name, "' (", Hex(StructureHash(graph)), "); plan again");
+    return Corrupt(path, ": was made for another model (", hash, "), not for '", graph.name, "' (",
+                   Hex(StructureHash(graph)), "); plan again");
   }
   PLAIT_ASSIGN_OR_RETURN(const std::vector<LaneSpec> lanes, ReadLanes(*lane_list, path));
   PLAIT_ASSIGN_OR_RETURN(const Schedule schedule, ReadSchedule(&in, path));

@@ -28,9 +28,11 @@ class Tracer {
   }
 
   std::string Text() {
-    Event(StrCat(R"("ph":"M","pid":1,"name":"process_name","args":{"name":)", Quoted(graph_.name.empty() ? "plait" : graph_.name), "}"));
+    Event(StrCat(R"("ph":"M","pid":1,"name":"process_name","args":{"name":)",
+                 Quoted(graph_.name.empty() ? "plait" : graph_.name), "}"));
     for (size_t lane = 0; lane < program_.lanes.size(); ++lane) {
-      Event(StrCat(R"("ph":"M","pid":1,"tid":)", lane, R"(,"name":"thread_name","args":{"name":)", Quoted(program_.lanes[lane].name), "}"));
+      Event(StrCat(R"("ph":"M","pid":1,"tid":)", lane, R"(,"name":"thread_name","args":{"name":)",
+                   Quoted(program_.lanes[lane].name), "}"));
       Event(StrCat(R"("ph":"M","pid":1,"tid":)", lane, R"(,"name":"thread_sort_index","args":{"sort_index":)", lane, "}"));
     }
     for (size_t lane = 0; lane < program_.steps.size(); ++lane) {
@@ -66,17 +68,19 @@ class Tracer {
   void AddSlice(size_t lane, const Step& step, const StepTiming& t) {
     std::string args;
     if (step.kind == StepKind::kCompute) {
-      args = StrCat(R"("kind":")", Name(graph_.op(step.op).kind), R"(","part":)", Quoted(DescribePart(graph_, step)), R"(,"kernel":)", Quoted(step.kernel),
+      args = StrCat(R"("kind":")", Name(graph_.op(step.op).kind), R"(","part":)", Quoted(DescribePart(graph_, step)),
+                    R"(,"kernel":)", Quoted(step.kernel),
                     R"(,"predicted_us":)", step.predicted_us);
     }
     char duration[40];
     std::snprintf(duration, sizeof duration, "%.3f", static_cast<double>(t.end_ns - t.start_ns) / 1e3);
-    Event(StrCat(R"("ph":"X","pid":1,"tid":)", lane, R"(,"name":)", Quoted(StepName(graph_, step)), R"(,"cat":")", Name(step.kind), R"(","ts":)", Time(t.start_ns),
+    Event(StrCat(R"("ph":"X","pid":1,"tid":)", lane, R"(,"name":)", Quoted(StepName(graph_, step)), R"(,"cat":")",
+                 Name(step.kind), R"(","ts":)", Time(t.start_ns),
                  R"(,"dur":)", duration, R"(,"args":{)", args, "}"));
   }
 
-  // From the slice that ended last before the counter stood at `wait` to the first slice that could start after it. Arrows bind to
-  // slices, and bookkeeping steps may have none.
+  // From the slice that ended last before the counter stood at `wait` to the first slice that could start after it.
+  // Arrows bind to slices, and bookkeeping steps may have none.
   void AddArrow(size_t lane, size_t n, const Wait& wait) {
     const size_t from_lane = static_cast<size_t>(wait.lane);
     const StepTiming* from = nullptr;
@@ -85,8 +89,10 @@ class Tracer {
     for (size_t s = n; s < program_.steps[lane].size() && to == nullptr; ++s) to = SliceOf(lane, s);
     if (from == nullptr || to == nullptr) return;
     const int64_t id = ++arrows_;
-    Event(StrCat(R"("ph":"s","pid":1,"tid":)", from_lane, R"(,"id":)", id, R"(,"name":"handoff","cat":"handoff","ts":)", Time(from->end_ns - 1)));
-    Event(StrCat(R"("ph":"f","bp":"e","pid":1,"tid":)", lane, R"(,"id":)", id, R"(,"name":"handoff","cat":"handoff","ts":)", Time(to->start_ns)));
+    Event(StrCat(R"("ph":"s","pid":1,"tid":)", from_lane, R"(,"id":)", id, R"(,"name":"handoff","cat":"handoff","ts":)",
+                 Time(from->end_ns - 1)));
+    Event(StrCat(R"("ph":"f","bp":"e","pid":1,"tid":)", lane, R"(,"id":)", id,
+                 R"(,"name":"handoff","cat":"handoff","ts":)", Time(to->start_ns)));
   }
 
   const Graph& graph_;
@@ -99,7 +105,8 @@ class Tracer {
 
 }  // namespace
 
-std::string TraceJson(const Graph& graph, const StepProgram& program, std::span<const std::span<const StepTiming>> timings) {
+std::string TraceJson(const Graph& graph, const StepProgram& program,
+                      std::span<const std::span<const StepTiming>> timings) {
   return Tracer(graph, program, timings).Text();
 }
 

@@ -1,9 +1,10 @@
-// The proof that a program is safe to run. It shares nothing with lowering but the geometry of boxes and the rules of storage
-// (src/partition), so that a fault in lowering cannot hide itself.
+// The proof that a program is safe to run. It shares nothing with lowering but the geometry of boxes and the rules of
+// storage (src/partition), so that a fault in lowering cannot hide itself.
 //
-// Why this suffices: every view is where AssignStorage says, and there no two elements of one buffer share a byte; the parts of
-// every operator tile its output; so inside a buffer every byte has one writer, and what remains is that readers come after it
-// and see it (CheckReads), and that buffers which share memory are in use one after the other (CheckReuse).
+// Why this suffices: every view is where AssignStorage says, and there no two elements of one buffer share a byte; the
+// parts of every operator tile its output; so inside a buffer every byte has one writer, and what remains is that
+// readers come after it and see it (CheckReads), and that buffers which share memory are in use one after the other
+// (CheckReuse).
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -71,11 +72,17 @@ class Verifier {
   Status CheckLanes() {
     const size_t n = program_.lanes.size();
     if (n == 0 || n > kMaxLanes) return Corrupt("a program has 1 to ", kMaxLanes, " lanes, not ", n);
-    if (program_.steps.size() != n) return Corrupt("there are ", n, " lanes, but lists of steps for ", program_.steps.size());
+    if (program_.steps.size() != n) {
+      return Corrupt("there are ", n, " lanes, but lists of steps for ", program_.steps.size());
+    }
     for (size_t l = 0; l < n; ++l) {
       const LaneSpec& lane = program_.lanes[l];
-      if (lane.kind != LaneKind::kCpu && lane.kind != LaneKind::kGpu) return Corrupt("lane '", lane.name, "' is of an unknown kind");
-      if ((lane.kind == LaneKind::kCpu) != (lane.domain == kHostDomain)) return Corrupt("lane '", lane.name, "' is in domain ", lane.domain);
+      if (lane.kind != LaneKind::kCpu && lane.kind != LaneKind::kGpu) {
+        return Corrupt("lane '", lane.name, "' is of an unknown kind");
+      }
+      if ((lane.kind == LaneKind::kCpu) != (lane.domain == kHostDomain)) {
+        return Corrupt("lane '", lane.name, "' is in domain ", lane.domain);
+      }
       for (size_t k = 0; k < l; ++k) {
         if (IsGpu(static_cast<LaneId>(l)) && program_.lanes[k].domain == lane.domain) {
           return Corrupt("lanes '", program_.lanes[k].name, "' and '", lane.name, "' share domain ", lane.domain);
@@ -94,7 +101,9 @@ class Verifier {
   Status CheckBuffers() {
     PLAIT_ASSIGN_OR_RETURN(storage_, AssignStorage(graph_));
     producers_ = graph_.Producers();
-    if (program_.arena_bytes < 0 || program_.arena_bytes > kMaxArenaBytes) return Corrupt("the arena has ", program_.arena_bytes, " bytes");
+    if (program_.arena_bytes < 0 || program_.arena_bytes > kMaxArenaBytes) {
+      return Corrupt("the arena has ", program_.arena_bytes, " bytes");
+    }
     std::vector<BufferRole> roles(graph_.tensors.size(), BufferRole::kActivation);
     for (TensorId t : graph_.inputs) roles[Index(t)] = BufferRole::kInput;
     for (TensorId t : graph_.outputs) roles[Index(t)] = BufferRole::kOutput;
@@ -102,16 +111,26 @@ class Verifier {
     for (size_t b = 0; b < program_.buffers.size(); ++b) {
       const BufferSpec& buffer = program_.buffers[b];
       const TensorId t = buffer.tensor;
-      if (t < 0 || t >= graph_.tensor_count()) return Corrupt("buffer ", b, " is for tensor ", t, " of ", graph_.tensor_count());
+      if (t < 0 || t >= graph_.tensor_count()) {
+        return Corrupt("buffer ", b, " is for tensor ", t, " of ", graph_.tensor_count());
+      }
       const Tensor& tensor = graph_.tensor(t);
-      if (tensor.is_constant() || storage_[Index(t)].root != t) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has no memory of its own");
+      if (tensor.is_constant() || storage_[Index(t)].root != t) {
+        return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has no memory of its own");
+      }
       if (stored[Index(t)]) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has two buffers");
       stored[Index(t)] = true;
       if (buffer.role != roles[Index(t)]) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has the wrong role");
-      if (buffer.bytes != tensor.bytes()) return Corrupt("buffer ", b, " has ", buffer.bytes, " bytes, but tensor '", tensor.name, "' has ", tensor.bytes());
-      if (buffer.offset < 0 || buffer.offset % kBufferAlignment != 0) return Corrupt("buffer ", b, " is at offset ", buffer.offset);
-      if (buffer.bytes > program_.arena_bytes - kBufferSlack || buffer.offset > program_.arena_bytes - kBufferSlack - buffer.bytes) {
-        return Corrupt("buffer ", b, " at offset ", buffer.offset, " reaches beyond the arena of ", program_.arena_bytes, " bytes");
+      if (buffer.bytes != tensor.bytes()) {
+        return Corrupt("buffer ", b, " has ", buffer.bytes, " bytes, but tensor '", tensor.name, "' has ", tensor.bytes());
+      }
+      if (buffer.offset < 0 || buffer.offset % kBufferAlignment != 0) {
+        return Corrupt("buffer ", b, " is at offset ", buffer.offset);
+      }
+      if (buffer.bytes > program_.arena_bytes - kBufferSlack ||
+          buffer.offset > program_.arena_bytes - kBufferSlack - buffer.bytes) {
+        return Corrupt("buffer ", b, " at offset ", buffer.offset, " reaches beyond the arena of ",
+                       program_.arena_bytes, " bytes");
       }
     }
     for (const std::vector<TensorId>* list : {&graph_.inputs, &graph_.outputs}) {
@@ -125,18 +144,22 @@ class Verifier {
     return Status();
   }
 
-  // The view's region lies inside its tensor, and the view is exactly where that is stored. Only the read of a part that consists of
-  // padding alone may be empty.
+  // The view's region lies inside its tensor, and the view is exactly where that is stored. Only the read of a part
+  // that consists of padding alone may be empty.
   Status CheckView(StepRef s, const View& view, bool may_be_empty = false) const {
     if (view.tensor < 0 || view.tensor >= graph_.tensor_count()) return Fault(s, "a view is of tensor ", view.tensor);
     const Tensor& tensor = graph_.tensor(view.tensor);
     const Dims& shape = tensor.shape;
     const int rank = shape.rank();
     auto fault = [&](const auto&... what) { return Fault(s, "the view of tensor '", tensor.name, "' ", what...); };
-    if (view.region.begin.rank() != rank || view.region.size.rank() != rank || view.strides.rank() != rank) return fault("has another rank");
+    if (view.region.begin.rank() != rank || view.region.size.rank() != rank || view.strides.rank() != rank) {
+      return fault("has another rank");
+    }
     for (int i = 0; i < rank; ++i) {
       const int64_t begin = view.region.begin[i], size = view.region.size[i];
-      if (begin < 0 || size < (may_be_empty ? 0 : 1) || size > shape[i] || begin > shape[i] - size) return fault("is out of range: ", ToString(view.region));
+      if (begin < 0 || size < (may_be_empty ? 0 : 1) || size > shape[i] || begin > shape[i] - size) {
+        return fault("is out of range: ", ToString(view.region));
+      }
     }
     const TensorStorage& storage = storage_[Index(view.tensor)];
     if (view.dtype != tensor.dtype) return fault("has another dtype");
@@ -149,29 +172,41 @@ class Verifier {
     }
     int64_t element = storage.offset;
     for (int i = 0; i < rank; ++i) element += view.region.begin[i] * storage.strides[i];
-    if (view.offset != element * SizeOf(tensor.dtype)) return fault("is at offset ", view.offset, " instead of ", element * SizeOf(tensor.dtype));
+    if (view.offset != element * SizeOf(tensor.dtype)) {
+      return fault("is at offset ", view.offset, " instead of ", element * SizeOf(tensor.dtype));
+    }
     return Status();
   }
 
   Status CheckCompute(StepRef s) {
     const Step& step = At(s);
-    if (step.op < 0 || step.op >= graph_.op_count()) return Fault(s, "computes operator ", step.op, " of ", graph_.op_count());
+    if (step.op < 0 || step.op >= graph_.op_count()) {
+      return Fault(s, "computes operator ", step.op, " of ", graph_.op_count());
+    }
     const Operator& op = graph_.op(step.op);
     if (IsView(op.kind)) return Fault(s, "a ", Name(op.kind), " is a view and is never computed");
     PLAIT_RETURN_IF_ERROR(CheckView(s, step.write));
     if (step.write.tensor != op.output) return Fault(s, "does not write the operator's output");
-    if (!(step.write.region == step.region)) return Fault(s, "writes ", ToString(step.write.region), " instead of ", ToString(step.region));
-    if (step.reads.size() != op.inputs.size()) return Fault(s, "has ", step.reads.size(), " reads for ", op.inputs.size(), " inputs");
+    if (!(step.write.region == step.region)) {
+      return Fault(s, "writes ", ToString(step.write.region), " instead of ", ToString(step.region));
+    }
+    if (step.reads.size() != op.inputs.size()) {
+      return Fault(s, "has ", step.reads.size(), " reads for ", op.inputs.size(), " inputs");
+    }
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const View& read = step.reads[i];
-      if (read.tensor != op.inputs[i]) return Fault(s, "read ", i, " is of tensor ", read.tensor, " instead of ", op.inputs[i]);
+      if (read.tensor != op.inputs[i]) {
+        return Fault(s, "read ", i, " is of tensor ", read.tensor, " instead of ", op.inputs[i]);
+      }
       if (read.tensor == kNoTensor) {
         if (read.buffer != kConstantBuffer) return Fault(s, "read ", i, " of an absent input is in buffer ", read.buffer);
         continue;
       }
       const Region needed = InputRegion(graph_, op, static_cast<int>(i), step.region);
       PLAIT_RETURN_IF_ERROR(CheckView(s, read, needed.IsEmpty()));
-      if (!(read.region == needed)) return Fault(s, "read ", i, " is ", ToString(read.region), " instead of ", ToString(needed));
+      if (!(read.region == needed)) {
+        return Fault(s, "read ", i, " is ", ToString(read.region), " instead of ", ToString(needed));
+      }
     }
     writes_[Index(op.output)].push_back({s, step.region});
     return Status();
@@ -185,7 +220,9 @@ class Verifier {
       PLAIT_RETURN_IF_ERROR(CheckView(s, view));
       const OpId producer = producers_[Index(view.tensor)];
       const bool is_view = producer != kNoOp && IsView(graph_.op(producer).kind);
-      if (is_view || graph_.tensor(view.tensor).is_constant()) return Fault(s, "tensor '", graph_.tensor(view.tensor).name, "' is a view or a constant");
+      if (is_view || graph_.tensor(view.tensor).is_constant()) {
+        return Fault(s, "tensor '", graph_.tensor(view.tensor).name, "' is a view or a constant");
+      }
       (*of_kind)[Index(view.tensor)].push_back({s, view.region});
     }
     return Status();
@@ -218,7 +255,8 @@ class Verifier {
         if (!step.reads.empty()) return Fault(s, "a Submit moves nothing");
         state = kBetween;
       } else {
-        return Fault(s, "a ", Name(step.kind), " step cannot stand here: a segment is Acquire, Compute steps, Publish, Submit");
+        return Fault(s, "a ", Name(step.kind),
+                     " step cannot stand here: a segment is Acquire, Compute steps, Publish, Submit");
       }
     }
     if (state != kBetween) return Fault({lane, count - 1}, "the last segment is not submitted");
@@ -227,10 +265,13 @@ class Verifier {
 
   Status CheckWaits(StepRef s) const {
     for (const Wait& wait : At(s).waits) {
-      if (wait.lane < 0 || Index(wait.lane) >= program_.lanes.size()) return Fault(s, "waits for lane ", wait.lane, " of ", program_.lanes.size());
+      if (wait.lane < 0 || Index(wait.lane) >= program_.lanes.size()) {
+        return Fault(s, "waits for lane ", wait.lane, " of ", program_.lanes.size());
+      }
       if (wait.lane == s.lane) return Fault(s, "waits for its own lane");
       if (wait.steps < 1 || wait.steps > program_.step_count(wait.lane)) {
-        return Fault(s, "waits for step ", wait.steps, " of lane '", program_.lanes[Index(wait.lane)].name, "', which has ", program_.step_count(wait.lane));
+        return Fault(s, "waits for step ", wait.steps, " of lane '", program_.lanes[Index(wait.lane)].name,
+                     "', which has ", program_.step_count(wait.lane));
       }
     }
     return Status();
@@ -242,7 +283,8 @@ class Verifier {
       std::vector<Region> regions;
       for (const Access& write : writes_[Index(op.output)]) regions.push_back(write.region);
       if (!TilesExactly(graph_.output(op).shape, regions)) {
-        return Corrupt("operator '", op.name, "': its ", regions.size(), " steps do not compute each element of ", ToString(graph_.output(op).shape), " once");
+        return Corrupt("operator '", op.name, "': its ", regions.size(), " steps do not compute each element of ",
+                       ToString(graph_.output(op).shape), " once");
       }
     }
     return Status();
@@ -257,14 +299,17 @@ class Verifier {
     size_t stuck = 0;
     for (size_t l = 0; stuck < lanes; l = (l + 1) % lanes) {
       const int64_t before = counter[l];
-      while (counter[l] < program_.step_count(static_cast<LaneId>(l)) && MayStart({static_cast<LaneId>(l), counter[l]}, counter)) {
+      while (counter[l] < program_.step_count(static_cast<LaneId>(l)) &&
+             MayStart({static_cast<LaneId>(l), counter[l]}, counter)) {
         RecordStart({static_cast<LaneId>(l), counter[l]});
         ++counter[l];
       }
       stuck = counter[l] == before ? stuck + 1 : 0;
     }
     for (size_t l = 0; l < lanes; ++l) {
-      if (counter[l] < program_.step_count(static_cast<LaneId>(l))) return Fault({static_cast<LaneId>(l), counter[l]}, "waits for ever");
+      if (counter[l] < program_.step_count(static_cast<LaneId>(l))) {
+        return Fault({static_cast<LaneId>(l), counter[l]}, "waits for ever");
+      }
     }
     return Status();
   }
@@ -287,9 +332,12 @@ class Verifier {
   }
 
   // Whether `a` has finished whenever `b` starts.
-  bool Before(StepRef a, StepRef b) const { return started_[Index(b.lane)][Index(b.step) * program_.lanes.size() + Index(a.lane)] > a.step; }
+  bool Before(StepRef a, StepRef b) const {
+    return started_[Index(b.lane)][Index(b.step) * program_.lanes.size() + Index(a.lane)] > a.step;
+  }
 
-  // A Publish moves what its lane has written; an Acquire moves what the host has: neither may overwrite newer bytes by older ones.
+  // A Publish moves what its lane has written; an Acquire moves what the host has: neither may overwrite newer bytes by
+  // older ones.
   Status CheckTransfers() const {
     for (size_t t = 0; t < graph_.tensors.size(); ++t) {
       for (const Access& publish : publishes_[t]) {
@@ -297,15 +345,22 @@ class Verifier {
         for (const Access& write : writes_[t]) {
           if (write.at.lane == publish.at.lane && write.at.step < publish.at.step) SubtractBox(write.region, &unwritten);
         }
-        if (!unwritten.empty()) return Fault(publish.at, "publishes ", ToString(unwritten.front()), " of tensor '", graph_.tensors[t].name, "', which its lane has not written");
+        if (!unwritten.empty()) {
+          return Fault(publish.at, "publishes ", ToString(unwritten.front()), " of tensor '", graph_.tensors[t].name,
+                       "', which its lane has not written");
+        }
       }
       for (const Access& acquire : acquires_[t]) {
         for (const Access& write : writes_[t]) {
           const Region common = Intersect(write.region, acquire.region);
           if (common.IsEmpty()) continue;
-          if (write.at.lane == acquire.at.lane) return Fault(acquire.at, "acquires ", ToString(common), " of tensor '", graph_.tensors[t].name, "', which its own lane writes");
+          if (write.at.lane == acquire.at.lane) {
+            return Fault(acquire.at, "acquires ", ToString(common), " of tensor '", graph_.tensors[t].name,
+                         "', which its own lane writes");
+          }
           if (!IsOnHost(write, common, static_cast<TensorId>(t), acquire.at)) {
-            return Fault(acquire.at, "acquires ", ToString(common), " of tensor '", graph_.tensors[t].name, "' before ", Where(write.at), " has written and published it");
+            return Fault(acquire.at, "acquires ", ToString(common), " of tensor '", graph_.tensors[t].name, "' before ",
+                         Where(write.at), " has written and published it");
           }
         }
       }
@@ -318,7 +373,9 @@ class Verifier {
     if (!IsGpu(write.at.lane)) return Before(write.at, at);
     std::vector<Region> missing{region};
     for (const Access& publish : publishes_[Index(t)]) {
-      if (publish.at.lane == write.at.lane && publish.at.step > write.at.step && Before(publish.at, at)) SubtractBox(publish.region, &missing);
+      if (publish.at.lane == write.at.lane && publish.at.step > write.at.step && Before(publish.at, at)) {
+        SubtractBox(publish.region, &missing);
+      }
     }
     return missing.empty();
   }
@@ -330,7 +387,9 @@ class Verifier {
         if (At(s).kind != StepKind::kCompute) continue;
         for (const View& read : At(s).reads) {
           if (read.tensor == kNoTensor || graph_.tensor(read.tensor).is_constant()) continue;
-          for (const Source& source : TraceRegion(graph_, producers_, read.tensor, read.region)) PLAIT_RETURN_IF_ERROR(CheckSource(s, source));
+          for (const Source& source : TraceRegion(graph_, producers_, read.tensor, read.region)) {
+            PLAIT_RETURN_IF_ERROR(CheckSource(s, source));
+          }
         }
       }
     }
@@ -346,12 +405,16 @@ class Verifier {
     for (const Access& write : writes_[Index(source.tensor)]) {
       const Region common = Intersect(write.region, source.region);
       if (common.IsEmpty()) continue;
-      if (!Before(write.at, s)) return Fault(s, "reads ", ToString(common), " of tensor '", tensor.name, "', but does not wait for ", Where(write.at));
+      if (!Before(write.at, s)) {
+        return Fault(s, "reads ", ToString(common), " of tensor '", tensor.name, "', but does not wait for ",
+                     Where(write.at));
+      }
       if (DomainOf(write.at.lane) == DomainOf(s.lane)) continue;
       if (IsGpu(s.lane)) {
         foreign.push_back(common);
       } else if (!IsOnHost(write, common, source.tensor, s)) {
-        return Fault(s, "reads ", ToString(common), " of tensor '", tensor.name, "', but ", Where(write.at), " is not published before");
+        return Fault(s, "reads ", ToString(common), " of tensor '", tensor.name, "', but ", Where(write.at),
+                     " is not published before");
       }
     }
     if (foreign.empty()) return Status();
@@ -373,7 +436,8 @@ class Verifier {
             if (publish.at.lane == write.at.lane && publish.at.step > write.at.step) SubtractBox(publish.region, &missing);
           }
           if (!missing.empty()) {
-            return Fault(write.at, "writes ", ToString(missing.front()), " of graph output '", graph_.tensor(output).name, "', which is never published");
+            return Fault(write.at, "writes ", ToString(missing.front()), " of graph output '",
+                         graph_.tensor(output).name, "', which is never published");
           }
         }
       }
@@ -396,7 +460,9 @@ class Verifier {
         auto use = [&](const View& view) {
           if (view.buffer == kConstantBuffer) return;
           std::vector<LaneUse>& of = uses[Index(view.buffer)];
-          if (of.empty() || Index(of.back().lane) != lane) of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(i), 0});
+          if (of.empty() || Index(of.back().lane) != lane) {
+            of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(i), 0});
+          }
           of.back().last = static_cast<int64_t>(i);
         };
         for (const View& view : step.reads) use(view);
@@ -405,16 +471,23 @@ class Verifier {
     }
     std::vector<size_t> by_offset(n);
     for (size_t b = 0; b < n; ++b) by_offset[b] = b;
-    std::sort(by_offset.begin(), by_offset.end(), [&](size_t a, size_t b) { return program_.buffers[a].offset < program_.buffers[b].offset; });
+    std::sort(by_offset.begin(), by_offset.end(),
+              [&](size_t a, size_t b) { return program_.buffers[a].offset < program_.buffers[b].offset; });
     std::vector<size_t> open;  // buffers that reach beyond the current offset
     for (size_t b : by_offset) {
       const BufferSpec& buffer = program_.buffers[b];
       // Whole cache lines: Acquire and Publish move no less.
-      std::erase_if(open, [&](size_t a) { return RoundUp(program_.buffers[a].offset + program_.buffers[a].bytes, kBufferAlignment) <= buffer.offset; });
+      std::erase_if(open, [&](size_t a) {
+        return RoundUp(program_.buffers[a].offset + program_.buffers[a].bytes, kBufferAlignment) <= buffer.offset;
+      });
       for (size_t a : open) {
         const BufferSpec& other = program_.buffers[a];
-        if (buffer.role == BufferRole::kActivation && other.role == BufferRole::kActivation && (InOrder(uses[a], uses[b]) || InOrder(uses[b], uses[a]))) continue;
-        return Corrupt("the buffers of tensors '", graph_.tensor(other.tensor).name, "' and '", graph_.tensor(buffer.tensor).name,
+        if (buffer.role == BufferRole::kActivation && other.role == BufferRole::kActivation &&
+            (InOrder(uses[a], uses[b]) || InOrder(uses[b], uses[a]))) {
+          continue;
+        }
+        return Corrupt("the buffers of tensors '", graph_.tensor(other.tensor).name, "' and '",
+                       graph_.tensor(buffer.tensor).name,
                        "' share memory at offset ", buffer.offset, " while both are in use");
       }
       open.push_back(b);
@@ -424,7 +497,8 @@ class Verifier {
 
   bool InOrder(const std::vector<LaneUse>& early, const std::vector<LaneUse>& late) const {
     return std::all_of(early.begin(), early.end(), [&](const LaneUse& a) {
-      return std::all_of(late.begin(), late.end(), [&](const LaneUse& b) { return Before({a.lane, a.last}, {b.lane, b.first}); });
+      return std::all_of(late.begin(), late.end(),
+                         [&](const LaneUse& b) { return Before({a.lane, a.last}, {b.lane, b.first}); });
     });
   }
 

@@ -32,7 +32,8 @@ const Part* CacheLines::Conflict(const Part& part) const {
   if (!matter_) return nullptr;
   const auto written = written_.find(Root(graph_->op(part.op).output));
   if (written == written_.end()) return nullptr;
-  const auto other = std::find_if(written->second.begin(), written->second.end(), [&](const Part& p) { return Clash(part, p); });
+  const auto other = std::find_if(written->second.begin(), written->second.end(),
+                                  [&](const Part& p) { return Clash(part, p); });
   return other == written->second.end() ? nullptr : &*other;
 }
 

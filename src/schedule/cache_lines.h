@@ -18,7 +18,8 @@ class CacheLines {
   bool matter() const { return matter_; }
   // Whether two parts write a common line and their lanes do not see each other's writes coherently.
   bool Clash(const Part& a, const Part& b) const;
-  // The first part added before that writes a line of `part` from a domain that does not see it coherently; nullptr if there is none.
+  // The first part added before that writes a line of `part` from a domain that does not see it coherently; nullptr if
+  // there is none.
   const Part* Conflict(const Part& part) const;
   // Adds the part unless it conflicts; returns Conflict().
   const Part* Add(const Part& part);

@@ -10,7 +10,9 @@ namespace {
 
 std::vector<std::vector<int>> PartsOfOps(const Graph& graph, const Schedule& schedule) {
   std::vector<std::vector<int>> parts(graph.ops.size());
-  for (size_t p = 0; p < schedule.parts.size(); ++p) parts[static_cast<size_t>(schedule.parts[p].op)].push_back(static_cast<int>(p));
+  for (size_t p = 0; p < schedule.parts.size(); ++p) {
+    parts[static_cast<size_t>(schedule.parts[p].op)].push_back(static_cast<int>(p));
+  }
   return parts;
 }
 
@@ -33,7 +35,8 @@ std::vector<std::vector<PartRead>> ReadsOfParts(const Graph& graph, const Schedu
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       const TensorId t = op.inputs[i];
       if (t == kNoTensor || graph.tensor(t).is_constant()) continue;
-      for (const Source& source : TraceRegion(graph, producers, t, InputRegion(graph, op, static_cast<int>(i), part.region))) {
+      for (const Source& source : TraceRegion(graph, producers, t,
+                                              InputRegion(graph, op, static_cast<int>(i), part.region))) {
         if (graph.tensor(source.tensor).is_constant()) continue;
         const OpId producer = producers[static_cast<size_t>(source.tensor)];
         if (producer == kNoOp) {
@@ -57,20 +60,27 @@ Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedul
   std::vector<std::vector<Region>> regions(graph.ops.size());
   for (size_t p = 0; p < schedule.parts.size(); ++p) {
     const Part& part = schedule.parts[p];
-    if (part.op < 0 || part.op >= graph.op_count()) return InvalidArgument("part ", p, " is of operator ", part.op, " of ", graph.op_count());
+    if (part.op < 0 || part.op >= graph.op_count()) {
+      return InvalidArgument("part ", p, " is of operator ", part.op, " of ", graph.op_count());
+    }
     const Operator& op = graph.op(part.op);
-    if (IsView(op.kind)) return InvalidArgument("operator '", op.name, "' (", Name(op.kind), ") is a view and cannot have parts");
+    if (IsView(op.kind)) {
+      return InvalidArgument("operator '", op.name, "' (", Name(op.kind), ") is a view and cannot have parts");
+    }
     if (part.lane < 0 || static_cast<size_t>(part.lane) >= lane_count) {
       return InvalidArgument("a part of operator '", op.name, "' is on lane ", part.lane, " of ", lane_count);
     }
     std::vector<Region>& of_op = regions[static_cast<size_t>(part.op)];
-    if (of_op.size() == kMaxPartsPerOp) return InvalidArgument("operator '", op.name, "' has more than ", kMaxPartsPerOp, " parts");
+    if (of_op.size() == kMaxPartsPerOp) {
+      return InvalidArgument("operator '", op.name, "' has more than ", kMaxPartsPerOp, " parts");
+    }
     of_op.push_back(part.region);
   }
   for (OpId o = 0; o < graph.op_count(); ++o) {
     const Operator& op = graph.op(o);
     if (!IsView(op.kind) && !TilesExactly(graph.output(op).shape, regions[static_cast<size_t>(o)])) {
-      return InvalidArgument("the ", regions[static_cast<size_t>(o)].size(), " parts of operator '", op.name, "' do not tile its output ",
+      return InvalidArgument("the ", regions[static_cast<size_t>(o)].size(), " parts of operator '", op.name,
+                             "' do not tile its output ",
                              ToString(graph.output(op).shape), ": they overlap, leave something out or reach beyond it");
     }
   }
@@ -82,7 +92,8 @@ Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedul
       }
       const Part& part = schedule.parts[static_cast<size_t>(p)];
       if (static_cast<size_t>(part.lane) != lane) {
-        return InvalidArgument("the order of lane ", lane, " names a part of operator '", graph.op(part.op).name, "' that is on lane ", part.lane);
+        return InvalidArgument("the order of lane ", lane, " names a part of operator '", graph.op(part.op).name,
+                               "' that is on lane ", part.lane);
       }
       if (placed[static_cast<size_t>(p)]) return InvalidArgument("the order of lane ", lane, " names part ", p, " twice");
       placed[static_cast<size_t>(p)] = true;
@@ -96,7 +107,8 @@ Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedul
   return Status();
 }
 
-Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& schedule, const std::vector<std::vector<PartRead>>& reads) {
+Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& schedule,
+                                        const std::vector<std::vector<PartRead>>& reads) {
   const size_t n = schedule.parts.size();
   std::vector<int> open(n, 0);
   std::vector<std::vector<int>> readers(n);
@@ -127,7 +139,8 @@ Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& sche
     for (int p : lane) {
       if (open[static_cast<size_t>(p)] == 0) continue;
       const Part& part = schedule.parts[static_cast<size_t>(p)];
-      return InvalidArgument("the order of lane ", part.lane, " contradicts the graph: its part of operator '", graph.op(part.op).name,
+      return InvalidArgument("the order of lane ", part.lane, " contradicts the graph: its part of operator '",
+                             graph.op(part.op).name,
                              "' waits for something that comes later");
     }
   }

@@ -25,8 +25,9 @@ inline constexpr size_t kMaxPartsPerOp = 256;
 // tile its output.
 Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedule);
 
-// Parts in an order that lanes can follow: every part after those that it reads and those before it on its lane. InvalidArgument names a
-// part that waits for ever.
-Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& schedule, const std::vector<std::vector<PartRead>>& reads);
+// Parts in an order that lanes can follow: every part after those that it reads and those before it on its lane.
+// InvalidArgument names a part that waits for ever.
+Result<std::vector<int>> ExecutionOrder(const Graph& graph, const Schedule& schedule,
+                                        const std::vector<std::vector<PartRead>>& reads);
 
 }  // namespace plait

@@ -49,7 +49,8 @@ class RandomScheduler {
     return part;
   }
 
-  // Operators whose outputs lie so close in one root that they share a cache line even when left whole all go to one domain.
+  // Operators whose outputs lie so close in one root that they share a cache line even when left whole all go to one
+  // domain.
   Status TieRoots() {
     std::map<TensorId, std::vector<OpId>> writers;
     for (OpId o = 0; o < graph_.op_count(); ++o) {
@@ -67,7 +68,8 @@ class RandomScheduler {
         if (all) domains.push_back(lane.spec.domain);
       }
       if (domains.empty()) {
-        return Unsupported("no lane, nor the lanes of one memory, can run all operators that write to tensor '", graph_.tensor(root).name, "'");
+        return Unsupported("no lane, nor the lanes of one memory, can run all operators that write to tensor '",
+                           graph_.tensor(root).name, "'");
       }
       domain_[root] = domains[static_cast<size_t>(Pick(domains.size()))];
     }
@@ -77,11 +79,15 @@ class RandomScheduler {
   bool AreApart(const std::vector<OpId>& ops) const {
     // Stand-ins for lanes of two domains, one of which is not coherent.
     const auto loner = std::find_if(lanes_.begin(), lanes_.end(), [](const PlanningLane& l) { return !l.coherent; });
-    const auto other = std::find_if(lanes_.begin(), lanes_.end(), [&](const PlanningLane& l) { return l.spec.domain != loner->spec.domain; });
+    const auto other = std::find_if(lanes_.begin(), lanes_.end(),
+                                    [&](const PlanningLane& l) { return l.spec.domain != loner->spec.domain; });
     if (other == lanes_.end()) return true;
     for (size_t i = 0; i < ops.size(); ++i) {
       for (size_t j = 0; j < i; ++j) {
-        if (lines_.Clash(Whole(ops[i], static_cast<LaneId>(loner - lanes_.begin())), Whole(ops[j], static_cast<LaneId>(other - lanes_.begin())))) return false;
+        if (lines_.Clash(Whole(ops[i], static_cast<LaneId>(loner - lanes_.begin())),
+                         Whole(ops[j], static_cast<LaneId>(other - lanes_.begin())))) {
+          return false;
+        }
       }
     }
     return true;
@@ -89,7 +95,9 @@ class RandomScheduler {
 
   Status AddOp(OpId op) {
     const std::vector<LaneId> able = Supporting(op);
-    if (able.empty()) return Unsupported("no lane can run operator '", graph_.op(op).name, "' (", Name(graph_.op(op).kind), ")");
+    if (able.empty()) {
+      return Unsupported("no lane can run operator '", graph_.op(op).name, "' (", Name(graph_.op(op).kind), ")");
+    }
     for (int tries = 0; tries < 4; ++tries) {
       std::vector<Part> parts = RandomParts(op, able);
       if (parts.empty() || !Fit(parts)) continue;

@@ -13,7 +13,8 @@ Result<Schedule> SingleLaneSchedule(const Graph& graph, const std::vector<Planni
     if (IsView(op.kind)) continue;
     const KernelSupport support = only.rules->Supports(graph, o);
     if (!support.supported) {
-      return Unsupported("lane '", only.spec.name, "' cannot run operator '", op.name, "' (", Name(op.kind), "): ", support.reason);
+      return Unsupported("lane '", only.spec.name, "' cannot run operator '", op.name, "' (", Name(op.kind), "): ",
+                         support.reason);
     }
     Part part;
     part.op = o;

@@ -79,14 +79,19 @@ TEST(TilesExactly, AgreesWithCountingEveryElement) {
     std::multiset<int64_t> elements;
     bool in_range = true;
     for (const Region& r : regions) {
-      for (int i = 0; i < 3; ++i) in_range = in_range && r.size[i] > 0 && r.begin[i] >= 0 && r.begin[i] + r.size[i] <= shape[i];
+      for (int i = 0; i < 3; ++i) {
+        in_range = in_range && r.size[i] > 0 && r.begin[i] >= 0 && r.begin[i] + r.size[i] <= shape[i];
+      }
       for (int64_t a = 0; a < r.size[0]; ++a) {
         for (int64_t b = 0; b < r.size[1]; ++b) {
-          for (int64_t c = 0; c < r.size[2]; ++c) elements.insert(((r.begin[0] + a) * 3 + r.begin[1] + b) * 4 + r.begin[2] + c);
+          for (int64_t c = 0; c < r.size[2]; ++c) {
+            elements.insert(((r.begin[0] + a) * 3 + r.begin[1] + b) * 4 + r.begin[2] + c);
+          }
         }
       }
     }
-    const bool expected = in_range && elements.size() == 24 && std::set<int64_t>(elements.begin(), elements.end()).size() == 24;
+    const std::set<int64_t> distinct(elements.begin(), elements.end());
+    const bool expected = in_range && elements.size() == 24 && distinct.size() == 24;
     tiling += expected;
     ASSERT_EQ(TilesExactly(shape, regions), expected) << round;
   }
@@ -122,7 +127,8 @@ TEST(ShareCacheLine, AgreesWithCountingEveryByte) {
   for (int round = 0; round < 4000; ++round) {
     SCOPED_TRACE(round);
     const int64_t element = random() % 2 == 0 ? 4 : 2;
-    const Dims shape{static_cast<int64_t>(1 + random() % 3), static_cast<int64_t>(1 + random() % 5), static_cast<int64_t>(1 + random() % 40)};
+    const Dims shape{static_cast<int64_t>(1 + random() % 3), static_cast<int64_t>(1 + random() % 5),
+                     static_cast<int64_t>(1 + random() % 40)};
     // Rows with gaps, as in a Concat.
     const int64_t row = random() % 2 == 0 ? 64 / element * static_cast<int64_t>(1 + random() % 3) + (shape[2] > 64 / element ? 64 / element * 3 : 0)
                                           : shape[2] + static_cast<int64_t>(random() % 9);
@@ -143,7 +149,8 @@ TEST(ShareCacheLine, AgreesWithCountingEveryByte) {
     bool expected = false;
     for (int64_t line : LinesOf(b, strides, element, offset, 64)) expected = expected || lines.count(line) != 0;
     (expected ? shared : apart)++;
-    ASSERT_EQ(ShareCacheLine(a, b, strides, element, offset), expected) << ToString(a) << ToString(b) << " pitch " << pitch << " offset " << offset;
+    ASSERT_EQ(ShareCacheLine(a, b, strides, element, offset), expected)
+        << ToString(a) << ToString(b) << " pitch " << pitch << " offset " << offset;
   }
   EXPECT_GT(shared, 500);
   EXPECT_GT(apart, 200);

@@ -23,7 +23,8 @@ struct RandomGraphOptions {
 
 class RandomGraphMaker {
  public:
-  RandomGraphMaker(uint64_t seed, const RandomGraphOptions& options) : random_(seed), options_(options), builder_("random") {}
+  RandomGraphMaker(uint64_t seed, const RandomGraphOptions& options)
+      : random_(seed), options_(options), builder_("random") {}
 
   Graph Make() {
     const int inputs = 1 + Pick(2);
@@ -51,7 +52,10 @@ class RandomGraphMaker {
 
  private:
   int Pick(int n) { return static_cast<int>(random_() % static_cast<uint64_t>(n)); }
-  TensorId Any() { return pool_[static_cast<size_t>(std::max(Pick(static_cast<int>(pool_.size())), Pick(static_cast<int>(pool_.size()))))]; }
+  TensorId Any() {
+    const int n = static_cast<int>(pool_.size());
+    return pool_[static_cast<size_t>(std::max(Pick(n), Pick(n)))];
+  }
   const Dims& shape(TensorId t) const { return builder_.shape(t); }
   int64_t Channels() { return int64_t{options_.channel_multiple} * (1 + Pick(3)); }
   Dims Image() {
@@ -88,7 +92,8 @@ class RandomGraphMaker {
       case 1: {
         const TensorId image = AsImage(x, name);
         const Dims& s = shape(image);
-        return builder_.Add(name, OpKind::kDepthwiseConv2D, {image, Weights(name + "_w", {1, 1, s[3]}), Weights(name + "_b", {s[3]})}, Conv2DAttrs{});
+        return builder_.Add(name, OpKind::kDepthwiseConv2D,
+                            {image, Weights(name + "_w", {1, 1, s[3]}), Weights(name + "_b", {s[3]})}, Conv2DAttrs{});
       }
       case 2: {
         for (int tries = 0; tries < 8; ++tries) {
@@ -98,7 +103,8 @@ class RandomGraphMaker {
         return builder_.Add(name, OpKind::kBinary, {x, x}, BinaryAttrs{});
       }
       case 3:
-        return builder_.Add(name, OpKind::kFullyConnected, {x, Weights(name + "_w", {Channels(), shape(x).back()}), kNoTensor}, FullyConnectedAttrs{});
+        return builder_.Add(name, OpKind::kFullyConnected,
+                            {x, Weights(name + "_w", {Channels(), shape(x).back()}), kNoTensor}, FullyConnectedAttrs{});
       case 4:
         return builder_.Add(name, OpKind::kSoftmax, {x}, SoftmaxAttrs{});
       case 5: {
@@ -161,6 +167,8 @@ class RandomGraphMaker {
   std::vector<TensorId> pool_;
 };
 
-inline Graph MakeRandomGraph(uint64_t seed, const RandomGraphOptions& options = {}) { return RandomGraphMaker(seed, options).Make(); }
+inline Graph MakeRandomGraph(uint64_t seed, const RandomGraphOptions& options = {}) {
+  return RandomGraphMaker(seed, options).Make();
+}
 
 }  // namespace plait

@@ -13,8 +13,8 @@
 namespace plait {
 namespace {
 
-// Which value an element holds: the tensor that some kernel (or the caller) wrote and the element's number there. Copies are
-// looked through, so that graphs with and without them can be compared.
+// Which value an element holds: the tensor that some kernel (or the caller) wrote and the element's number there.
+// Copies are looked through, so that graphs with and without them can be compared.
 using Element = std::pair<std::string, int64_t>;
 
 template <typename F>
@@ -56,12 +56,15 @@ std::vector<std::vector<Element>> ElementMaps(const Graph& graph, bool see_throu
     } else if (op.kind == OpKind::kSlice) {
       const Dims strides = DenseStrides(graph.input(op, 0).shape);
       const SliceAttrs& attrs = op.as<SliceAttrs>();
-      ForEach({attrs.begin, attrs.size}, [&](const Dims& at) { out.push_back(first[static_cast<size_t>(Dot(at, strides))]); });
+      ForEach({attrs.begin, attrs.size},
+              [&](const Dims& at) { out.push_back(first[static_cast<size_t>(Dot(at, strides))]); });
     } else if (op.kind == OpKind::kConcat) {
       const int axis = op.as<ConcatAttrs>().axis;
       ForEach(Region::Whole(graph.output(op).shape), [&](Dims at) {
         size_t slot = 0;
-        while (at[axis] >= graph.tensor(op.inputs[slot]).shape[axis]) at[axis] -= graph.tensor(op.inputs[slot++]).shape[axis];
+        while (at[axis] >= graph.tensor(op.inputs[slot]).shape[axis]) {
+          at[axis] -= graph.tensor(op.inputs[slot++]).shape[axis];
+        }
         const TensorId x = op.inputs[slot];
         out.push_back(maps[static_cast<size_t>(x)][static_cast<size_t>(Dot(at, DenseStrides(graph.tensor(x).shape)))]);
       });
@@ -98,7 +101,9 @@ Graph Placed(const Graph& graph, const StrideSupport& strided) {
 TEST(PlaceCopies, KeepsEveryValueAndMakesEveryStorageSound) {
   for (uint64_t seed = 0; seed < 300; ++seed) {
     SCOPED_TRACE(testing::Message() << "seed " << seed);
-    const Graph graph = MakeRandomGraph(seed, {.ops = 4 + static_cast<int>(seed % 25), .channel_multiple = 1 + static_cast<int>(seed % 2)});
+    const Graph graph = MakeRandomGraph(seed,
+                                        {.ops = 4 + static_cast<int>(seed % 25),
+                                         .channel_multiple = 1 + static_cast<int>(seed % 2)});
     const StrideSupport strided = seed % 3 == 0 ? Everything() : seed % 3 == 1 ? Some() : CopiesOnly();
     const Graph placed = Placed(graph, strided);
     ASSERT_TRUE(Validate(placed).ok());
@@ -176,12 +181,15 @@ TEST(TraceRegion, FindsExactlyTheElementsOfTheRegion) {
         region.size[i] = static_cast<int64_t>(1 + random() % static_cast<uint64_t>(shape[i] - region.begin[i]));
       }
       std::set<Element> expected, found;
-      ForEach(region, [&](const Dims& at) { expected.insert(elements[static_cast<size_t>(t)][static_cast<size_t>(Dot(at, DenseStrides(shape)))]); });
+      const Dims dense = DenseStrides(shape);
+      const std::vector<Element>& own = elements[static_cast<size_t>(t)];
+      ForEach(region, [&](const Dims& at) { expected.insert(own[static_cast<size_t>(Dot(at, dense))]); });
       for (const Source& source : TraceRegion(graph, producers, t, region)) {
         const OpId op = producers[static_cast<size_t>(source.tensor)];
         ASSERT_TRUE(op == kNoOp || !IsView(graph.op(op).kind));
         const Dims strides = DenseStrides(graph.tensor(source.tensor).shape);
-        ForEach(source.region, [&](const Dims& at) { found.insert(elements[static_cast<size_t>(source.tensor)][static_cast<size_t>(Dot(at, strides))]); });
+        const std::vector<Element>& from = elements[static_cast<size_t>(source.tensor)];
+        ForEach(source.region, [&](const Dims& at) { found.insert(from[static_cast<size_t>(Dot(at, strides))]); });
       }
       ASSERT_EQ(found, expected) << graph.tensor(t).name << ToString(region);
     }
@@ -226,7 +234,8 @@ TEST(PlaceCopies, BranchesOfAConcatAreWrittenInPlace) {
   GraphBuilder b("inception");
   const TensorId x = b.Input("x", {1, 4, 4, 8});
   const TensorId inner = b.Add("inner", OpKind::kConcat, {Conv(&b, "c0", x, 8), Conv(&b, "c1", x, 16)}, ConcatAttrs{3});
-  const TensorId outer = b.Add("outer", OpKind::kConcat, {Conv(&b, "c2", x, 4), inner, Conv(&b, "c3", x, 4)}, ConcatAttrs{3});
+  const TensorId outer = b.Add("outer", OpKind::kConcat, {Conv(&b, "c2", x, 4), inner, Conv(&b, "c3", x, 4)},
+                               ConcatAttrs{3});
   const TensorId y = Conv(&b, "y", outer, 8);
   b.Output(y);
   const Result<Graph> graph = b.Build();

@@ -97,7 +97,8 @@ TEST(Lower, HalosAreHandedOverAlone) {
 
 TEST(Lower, CutsThatDoNotLineUpWait) {
   const Graph graph = Chain(3, 1);
-  EXPECT_EQ(StatsOf(Lowered(graph, Lanes(LaneSet::kTwoCpus), CutAlike(graph, 3, 0.5)).program).waits, 4) << "channels: every part reads all of its producer";
+  const Plan plan = Lowered(graph, Lanes(LaneSet::kTwoCpus), CutAlike(graph, 3, 0.5));
+  EXPECT_EQ(StatsOf(plan.program).waits, 4) << "channels: every part reads all of its producer";
 }
 
 TEST(Lower, WaitsThatOthersImplyAreLeftOut) {
@@ -148,15 +149,20 @@ TEST(Lower, PartsAndConcatsLieInPlace) {
 
 TEST(Lower, ConcatsOfRealNetworksCopyNothing) {
   TestRules rules;  // as XNNPACK: no strides in these
-  for (const OpKind kind : {OpKind::kBinary, OpKind::kMatMul, OpKind::kReduceMean, OpKind::kTranspose, OpKind::kPad}) rules.MakeDense(kind);
+  for (const OpKind kind : {OpKind::kBinary, OpKind::kMatMul, OpKind::kReduceMean, OpKind::kTranspose, OpKind::kPad}) {
+    rules.MakeDense(kind);
+  }
   for (const char* name : {"squeezenet1_1", "inception_v3", "densenet121"}) {
     SCOPED_TRACE(name);
     Result<Graph> graph = BuildZooModel(name);
     ASSERT_TRUE(graph.ok());
     const Graph placed = Placed(Optimize(*graph), rules);
-    const auto is_copy = [](const Operator& op) { return op.kind == OpKind::kUnary && op.as<UnaryAttrs>().kind == UnaryKind::kCopy; };
+    const auto is_copy = [](const Operator& op) {
+      return op.kind == OpKind::kUnary && op.as<UnaryAttrs>().kind == UnaryKind::kCopy;
+    };
     EXPECT_EQ(std::count_if(placed.ops.begin(), placed.ops.end(), is_copy), 0);
-    EXPECT_GT(std::count_if(placed.ops.begin(), placed.ops.end(), [](const Operator& op) { return op.kind == OpKind::kConcat; }), 3);
+    EXPECT_GT(std::count_if(placed.ops.begin(), placed.ops.end(),
+                            [](const Operator& op) { return op.kind == OpKind::kConcat; }), 3);
   }
 }
 
@@ -198,7 +204,9 @@ TEST(Lower, NamesWhatIsWrongWithASchedule) {
 
 TEST(CheckSchedule, HoldsPartsToTheRulesOfTheirLanes) {
   const Graph graph = Chain(1, 1);
-  auto check = [&](const std::vector<PlanningLane>& lanes, int axis, double share) { return CheckSchedule(graph, lanes, CutAlike(graph, axis, share)).message(); };
+  auto check = [&](const std::vector<PlanningLane>& lanes, int axis, double share) {
+    return CheckSchedule(graph, lanes, CutAlike(graph, axis, share)).message();
+  };
   EXPECT_EQ(check(Lanes(LaneSet::kTwoCpus), 3, 0.5), "");
   EXPECT_NE(check(Lanes(LaneSet::kTwoCpus), 3, 0.25).find("multiples of 16"), std::string::npos);
   EXPECT_NE(check(Lanes(LaneSet::kTwoCpus), 2, 0.5).find("cannot be cut along axis 2"), std::string::npos);
@@ -254,7 +262,8 @@ TEST(SingleLaneSchedule, NamesWhatTheLaneCannotRun) {
 
 TEST(PlanMemory, ReusesWhatIsNoLongerRead) {
   const Graph graph = Chain(50, 1);
-  const Plan plan = Lowered(graph, Lanes(LaneSet::kTwoCpus), SingleLaneSchedule(graph, Lanes(LaneSet::kTwoCpus), 0).value());
+  const std::vector<PlanningLane> lanes = Lanes(LaneSet::kTwoCpus);
+  const Plan plan = Lowered(graph, lanes, SingleLaneSchedule(graph, lanes, 0).value());
   const int64_t one = 16 * 16 * 32 * 4;
   EXPECT_LE(plan.program.arena_bytes, 4 * (one + 64)) << "input, output and two that take turns";
 }

@@ -30,7 +30,9 @@ class PlanFile : public testing::Test {
     const std::vector<PlanningLane> lanes = Lanes(LaneSet::kTwoCpusGpu);
     Result<Schedule> schedule = RandomSchedule(graph_, lanes, 4);
     ASSERT_TRUE(schedule.ok());
-    for (size_t p = 0; p < schedule->parts.size(); ++p) schedule->parts[p].predicted_us = 0.1 * static_cast<double>(p) + 1e-7;
+    for (size_t p = 0; p < schedule->parts.size(); ++p) {
+      schedule->parts[p].predicted_us = 0.1 * static_cast<double>(p) + 1e-7;
+    }
     schedule->predicted_us = 123.456;
     schedule->lower_bound_us = 100.1;
     Result<Plan> plan = Lower(graph_, lanes, *schedule);
@@ -71,8 +73,12 @@ class PlanFile : public testing::Test {
     std::ostringstream out;
     out << plan.graph_hash << plan.soc << plan.plait_version << plan.schedule.predicted_us << plan.schedule.lower_bound_us << plan.schedule.strategy
         << plan.program.arena_bytes << '\n';
-    for (const LaneSpec& lane : plan.program.lanes) out << lane.name << static_cast<int>(lane.kind) << lane.domain << lane.host << '\n';
-    for (const BufferSpec& buffer : plan.program.buffers) out << buffer.tensor << ' ' << buffer.offset << ' ' << buffer.bytes << '\n';
+    for (const LaneSpec& lane : plan.program.lanes) {
+      out << lane.name << static_cast<int>(lane.kind) << lane.domain << lane.host << '\n';
+    }
+    for (const BufferSpec& buffer : plan.program.buffers) {
+      out << buffer.tensor << ' ' << buffer.offset << ' ' << buffer.bytes << '\n';
+    }
     auto view = [&](const View& v) { out << ' ' << v.buffer << ':' << v.tensor << ToString(v.region) << '@' << v.offset; };
     for (const std::vector<Step>& steps : plan.program.steps) {
       for (const Step& step : steps) {
@@ -126,7 +132,8 @@ TEST_F(PlanFile, FlippedBytesAreRefusedOrChangeNothing) {
 TEST_F(PlanFile, OtherFilesAreRefused) {
   EXPECT_EQ(LoadPlan(graph_, path_ + ".none").status().code(), PLAIT_NOT_FOUND);
   EXPECT_EQ(LoadPlan(graph_, testing::TempDir()).status().code(), PLAIT_IO_ERROR);
-  for (const char* text : {"", "{}", "[]", "null", "{\"format\": 1}", "{\"format\": \"plait-graph\", \"version\": 1}", "\x1f\x8b\x08", "{\"format\": \"plait-plan\"}",
+  for (const char* text : {"", "{}", "[]", "null", "{\"format\": 1}", "{\"format\": \"plait-graph\", \"version\": 1}",
+                           "\x1f\x8b\x08", "{\"format\": \"plait-plan\"}",
                            "{\"format\": \"plait-plan\", \"version\": 1}", "{\"format\": \"plait-plan\", \"version\": -1}"}) {
     EXPECT_EQ(LoadText(text).status().code(), PLAIT_CORRUPT) << text;
   }

@@ -20,7 +20,9 @@ class Report : public testing::Test {
     GraphBuilder b("small \"net\"");
     const Dims shape{1, 8, 8, 16};
     TensorId t = b.Input("x", shape);
-    for (const char* name : {"first", "second", "third"}) t = b.Add(name, OpKind::kUnary, {t}, UnaryAttrs{UnaryKind::kTanh, {}});
+    for (const char* name : {"first", "second", "third"}) {
+      t = b.Add(name, OpKind::kUnary, {t}, UnaryAttrs{UnaryKind::kTanh, {}});
+    }
     b.Output(t);
     Result<Graph> graph = Place(b.Build().value());
     ASSERT_TRUE(graph.ok());
@@ -63,7 +65,8 @@ TEST_F(Report, PredictedTimesFollowOrderAndWaits) {
 
 TEST_F(Report, ExplanationTellsPathUtilisationAndHandoffs) {
   const std::string text = ExplainPlan(graph_, plan_);
-  for (const char* expected : {"predicted latency 65.0 us, lower bound 50.0 us, gap 30.0 %", "4 parts of 3 operators", "cpu0: 3 parts, busy 35.0 us (53.8 %)",
+  for (const char* expected : {"predicted latency 65.0 us, lower bound 50.0 us, gap 30.0 %", "4 parts of 3 operators",
+                               "cpu0: 3 parts, busy 35.0 us (53.8 %)",
                                "gpu0: 1 parts, busy 50.0 us (76.9 %)", "critical path, 3 parts", "rows 4:8 of 8",
                                "cpu0 idles 30.0 us before third for gpu0's second", "lane gpu0", "acquire", "2048 bytes in 1 view"}) {
     EXPECT_NE(text.find(expected), std::string::npos) << expected << "\n" << text;

@@ -47,7 +47,8 @@ inline PlanningLane CpuLane(const std::string& name, const KernelRules& rules = 
   lane.rules = &rules;
   return lane;
 }
-inline PlanningLane GpuLane(const std::string& name, DomainId domain, bool coherent, const KernelRules& rules = SharedRules()) {
+inline PlanningLane GpuLane(const std::string& name, DomainId domain, bool coherent,
+                            const KernelRules& rules = SharedRules()) {
   PlanningLane lane = CpuLane(name, rules);
   lane.spec.kind = LaneKind::kGpu;
   lane.spec.domain = domain;
