@@ -50,7 +50,9 @@ std::string ToString(const Region& region) {
   std::string out = "[";
   for (int i = 0; i < region.begin.rank(); ++i) {
     if (i > 0) out += ", ";
-    out += std::to_string(region.begin[i]) + ':' + std::to_string(region.begin[i] + region.size[i]);
+    // Messages also show regions from files, whose ends may not fit.
+    const uint64_t end = static_cast<uint64_t>(region.begin[i]) + static_cast<uint64_t>(region.size[i]);
+    out += std::to_string(region.begin[i]) + ':' + std::to_string(static_cast<int64_t>(end));
   }
   return out + ']';
 }
