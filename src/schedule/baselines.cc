@@ -220,22 +220,25 @@ std::vector<Baseline> Baselines(const Net& net) {
   return out;
 }
 
-std::vector<int> SortByStart(const Net& net, const SequencePlan& plan) {
-  const int D = net.lanes;
-  std::vector<Tick> start(static_cast<size_t>(net.n), 0);
-  WithLanes(D, [&](auto lanes) {
+std::vector<Tick> StartTimes(const Net& net, const SequencePlan& plan) {
+  return WithLanes(net.lanes, [&](auto lanes) {
     Engine<lanes()> engine(net);
     engine.Load(plan);
+    std::vector<Tick> start(static_cast<size_t>(net.n), 0);
     for (int o = 0; o < net.n; ++o) start[static_cast<size_t>(o)] = engine.FirstStart(o);
-    return 0;
+    return start;
   });
-  // Kahn's algorithm over the graph's edges and each lane's neighbours, earliest start first.
-  std::vector<std::vector<int>> after(static_cast<size_t>(net.n));
+}
+
+std::vector<int> SortByKey(const Net& net, const SequencePlan* plan, const std::vector<Tick>& key) {
+  const int D = net.lanes;
+  std::vector<std::vector<int>> after(static_cast<size_t>(net.n));  // the next operators on the lanes
   std::vector<int> waits(static_cast<size_t>(net.n), 0);
   std::vector<int> last(static_cast<size_t>(D), -1);
-  for (int o : plan.sequence) {
+  for (int i = 0; plan != nullptr && i < net.n; ++i) {
+    const int o = plan->sequence[static_cast<size_t>(i)];
     for (int d = 0; d < D; ++d) {
-      if (plan.units[static_cast<size_t>(o * D + d)] == 0) continue;
+      if (plan->units[static_cast<size_t>(o) * static_cast<size_t>(D) + static_cast<size_t>(d)] == 0) continue;
       int& before = last[static_cast<size_t>(d)];
       if (before >= 0) {
         after[static_cast<size_t>(before)].push_back(o);
@@ -243,16 +246,16 @@ std::vector<int> SortByStart(const Net& net, const SequencePlan& plan) {
       }
       before = o;
     }
-    waits[static_cast<size_t>(o)] += net.in_begin[static_cast<size_t>(o) + 1] - net.in_begin[static_cast<size_t>(o)];
   }
   using Entry = std::pair<Tick, int>;
   std::priority_queue<Entry, std::vector<Entry>, std::greater<Entry>> ready;
-  const auto done = [&](int o) {
-    if (--waits[static_cast<size_t>(o)] == 0) ready.push({start[static_cast<size_t>(o)], o});
-  };
   for (int o = 0; o < net.n; ++o) {
-    if (waits[static_cast<size_t>(o)] == 0) ready.push({start[static_cast<size_t>(o)], o});
+    waits[static_cast<size_t>(o)] += net.in_begin[static_cast<size_t>(o) + 1] - net.in_begin[static_cast<size_t>(o)];
+    if (waits[static_cast<size_t>(o)] == 0) ready.push({key[static_cast<size_t>(o)], o});
   }
+  const auto done = [&](int o) {
+    if (--waits[static_cast<size_t>(o)] == 0) ready.push({key[static_cast<size_t>(o)], o});
+  };
   std::vector<int> out;
   out.reserve(static_cast<size_t>(net.n));
   while (!ready.empty()) {

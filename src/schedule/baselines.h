@@ -20,7 +20,10 @@ std::vector<Baseline> Baselines(const Net& net);
 // Earliest timeline of a plan; its makespan.
 Tick MakespanOf(const Net& net, const SequencePlan& plan);
 
-// The operators in an order that keeps the graph's and every lane's, by start time: operators that run at one time stand together.
-std::vector<int> SortByStart(const Net& net, const SequencePlan& plan);
+// When each operator's first part starts.
+std::vector<Tick> StartTimes(const Net& net, const SequencePlan& plan);
+
+// The operators in an order that keeps the graph's and, if `plan` is given, every lane's; where both leave a choice, by `key` [op].
+std::vector<int> SortByKey(const Net& net, const SequencePlan* plan, const std::vector<Tick>& key);
 
 }  // namespace plait

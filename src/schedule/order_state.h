@@ -1,9 +1,9 @@
 // What a label of the order search knows of a prefix or a suffix of the sequence, as one row of ticks.
 //
-// Forward row: when each lane is free, then a slot for every tensor that is still wanted: when all of it can be read on each lane and,
-// where some consumer reads by region, the ends and units of its parts and its mode.
-// Backward row: the path that follows on each lane, then for every wanted tensor the longest path from a consumer on each lane that reads all
-// of it, then for every edge that is read by region the consumer's paths, units and mode.
+// Boundary p lies before position p. Forward row: when each lane is free, when the results made before are out, then for every tensor made before and read from there on: when all of it can be
+// read on each lane and, if anything is read by region, the ends and units of its parts and its mode. Backward row: the path that follows on
+// each lane, the longest path from an operator without inputs, then for every such tensor the longest path from a consumer on each lane that reads all of it, then for every edge that is
+// read by region the consumer's paths, units and mode.
 #pragma once
 
 #include <algorithm>
@@ -14,16 +14,43 @@
 
 namespace plait {
 
-// Which tensors and edges are wanted where; rows reuse the slots of those that are not wanted any more.
-struct OrderSlots {
-  int tensors = 0, edges = 0;                    // slots
-  std::vector<int> of_op;                        // [op]; -1: nobody reads it
-  std::vector<int> of_edge;                      // [edge]; -1: read whole
-  std::vector<std::vector<int>> wanted;          // [position 0..n]: operators placed before and read from there on
-  std::vector<std::vector<int>> wanted_edges;    // [position 0..n]: edges by region with the producer before
-  std::vector<std::vector<int>> dying;           // [position]: operators read there for the last time
+// One position of the sequence: its operator, and what later positions still want after it.
+struct OrderPosition {
+  int op = 0;
+  std::vector<int> tensors;      // operators placed up to here and read later, in the order of the rows after this position
+  std::vector<int> source;       // where each stands in the rows before this position; -1: made here
+  int own = -1;                  // where the operator's own tensor stands in `tensors`; -1: nobody reads it
+  std::vector<int> inputs;       // for each input: where it stands in the rows before
+  std::vector<int> edges;        // edges read by region, with the producer up to here and the consumer later
+  std::vector<int> edge_source;  // as source
+  std::vector<int> in_edges;     // for each input: its edge in the rows before; -1: read whole
+  std::vector<int> out_edges;    // for each consumer: its edge in the rows after; -1: reads whole
+};
 
-  OrderSlots(const Net& net, const std::vector<int>& sequence);
+// The sequence with its positions; the layout of rows at the ends of a stretch survives its reordering.
+class OrderLayout {
+ public:
+  OrderLayout(const Net& net, const std::vector<int>& sequence);
+
+  const OrderPosition& At(int position) const { return positions_[static_cast<size_t>(position)]; }
+  int Place(int op) const { return place_[static_cast<size_t>(op)]; }
+  bool by_region() const { return by_region_; }
+  size_t Tensors(int boundary) const { return boundary == 0 ? 0 : At(boundary - 1).tensors.size(); }
+  size_t Edges(int boundary) const { return boundary == 0 ? 0 : At(boundary - 1).edges.size(); }
+  int EdgeConsumer(int edge) const { return edge_to_[static_cast<size_t>(edge)]; }
+
+  // Puts `ops`, the operators of positions i, i + 1, ..., there in this new order.
+  void SetOrder(int i, const std::vector<int>& ops);
+
+ private:
+  void Build(int p);
+  void Arrange(const std::vector<int>& tensors, const std::vector<int>& edges, OrderPosition* at) const;
+
+  const Net& net_;
+  bool by_region_ = false;
+  std::vector<OrderPosition> positions_;
+  std::vector<int> place_;    // [op]
+  std::vector<int> edge_to_;  // [edge] consumer
 };
 
 template <int kD>
@@ -31,96 +58,87 @@ class OrderState {
  public:
   static constexpr int kWidth = kD > 0 ? kD : kMaxLanes;
 
-  OrderState(const Net& net, const std::vector<int>& sequence)
-      : net_(net), sequence_(sequence), slots_(net, sequence), by_region_(slots_.edges > 0) {
-    const int D = lanes();
-    tensor_stride_ = by_region_ ? 3 * D + 1 : D;
-    edge_begin_ = D + slots_.tensors * D;
-    forward_row_ = static_cast<size_t>(D + slots_.tensors * tensor_stride_);
-    backward_row_ = static_cast<size_t>(edge_begin_ + slots_.edges * (2 * D + 1));
-  }
+  OrderState(const Net& net, const std::vector<int>& sequence) : net_(net), layout_(net, sequence), stride_(layout_.by_region() ? 3 * lanes() + 1 : lanes()) {}
 
   int lanes() const { return kD > 0 ? kD : net_.lanes; }
-  size_t forward_row() const { return forward_row_; }
-  size_t backward_row() const { return backward_row_; }
-  int Op(int position) const { return sequence_[static_cast<size_t>(position)]; }
+  int Op(int position) const { return layout_.At(position).op; }
   bool ByRegion(int v) const { return net_.by_region[static_cast<size_t>(v)] != 0; }
-  const OrderSlots& slots() const { return slots_; }
+  OrderLayout& layout() { return layout_; }
+  const OrderLayout& layout() const { return layout_; }
+  size_t RowSize(bool forward, int boundary) const {
+    const size_t D = static_cast<size_t>(lanes()), tensors = layout_.Tensors(boundary);
+    return forward ? D + 1 + tensors * static_cast<size_t>(stride_) : D + 1 + tensors * D + layout_.Edges(boundary) * (2 * D + 1);
+  }
 
-  // When everything that `v` may read can be read on each lane: exact where it reads whole tensors, late otherwise.
-  void ReadyWhole(int v, const Tick* before, Tick* ready) const {
-    const int first = net_.in_begin[static_cast<size_t>(v)], last = net_.in_begin[static_cast<size_t>(v) + 1];
-    if (first == last) {
+  // When everything that the operator may read can be read on each lane: exact where it reads whole tensors, late otherwise.
+  void ReadyWhole(int position, const Tick* before, Tick* ready) const {
+    const OrderPosition& at = layout_.At(position);
+    if (at.inputs.empty()) {
       std::copy_n(net_.entry.begin(), lanes(), ready);
       return;
     }
     std::fill_n(ready, lanes(), 0);
-    for (int e = first; e < last; ++e) {
-      const Tick* release = before + Tensor(net_.in_op[static_cast<size_t>(e)]);
+    for (int input : at.inputs) {
+      const Tick* release = before + Made(input);
       for (int d = 0; d < lanes(); ++d) ready[d] = std::max(ready[d], release[d]);
     }
   }
 
   // The same for parts of `units` of `mode`, by region; exact.
-  void Ready(int v, int mode, const uint8_t* units, const Tick* before, Tick* ready) const {
-    ReadyWhole(v, before, ready);
-    if (!ByRegion(v)) return;
-    const int first = net_.in_begin[static_cast<size_t>(v)], last = net_.in_begin[static_cast<size_t>(v) + 1];
-    if (first == last) return;
+  void Ready(int position, int mode, const uint8_t* units, const Tick* before, Tick* ready) const {
+    const OrderPosition& at = layout_.At(position);
+    if (!ByRegion(at.op) || at.inputs.empty()) return ReadyWhole(position, before, ready);
     std::fill_n(ready, lanes(), 0);
-    for (int e = first; e < last; ++e) {
-      const int p = net_.in_op[static_cast<size_t>(e)];
-      const Tick* slot = before + Tensor(p);
-      const Access* access = slots_.of_edge[static_cast<size_t>(e)] < 0 ? nullptr : AccessOf(e, mode, p, ProducerMode(slot));
-      if (access == nullptr) {
-        for (int d = 0; d < lanes(); ++d) ready[d] = std::max(ready[d], slot[d]);
-      } else {
-        ReadByRegion(p, slot, *access, units, ready);
+    const int first = net_.in_begin[static_cast<size_t>(at.op)];
+    for (size_t i = 0; i < at.inputs.size(); ++i) {
+      const int edge = first + static_cast<int>(i), p = net_.in_op[static_cast<size_t>(edge)];
+      const Tick* made = before + Made(at.inputs[i]);
+      const Access* access = at.in_edges[i] < 0 ? nullptr : AccessOf(edge, mode, p, MadeMode(made));
+      if (access != nullptr) {
+        ReadByRegion(p, made, *access, units, ready);
+        continue;
       }
+      for (int d = 0; d < lanes(); ++d) ready[d] = std::max(ready[d], made[d]);
     }
   }
 
-  // What follows `v`: exact where its consumers read all of it, long otherwise.
-  Surroundings<kWidth> After(int v, const Tick* after) const {
+  // What follows the operator: exact where its consumers read all of it, long otherwise.
+  Surroundings<kWidth> After(int position, const Tick* after) const {
+    const OrderPosition& at = layout_.At(position);
     Surroundings<kWidth> s;
-    const int own = slots_.of_op[static_cast<size_t>(v)];
-    s.sink = own < 0;
+    s.sink = at.own < 0;
     for (int d = 0; d < lanes(); ++d) {
       s.after[d] = after[d];
-      s.demand[d] = own < 0 ? 0 : after[lanes() + own * lanes() + d];
+      s.demand[d] = at.own < 0 ? 0 : after[Wanted(at.own) + d];
     }
-    if (by_region_) {
-      for (int k = net_.out_begin[static_cast<size_t>(v)]; k < net_.out_begin[static_cast<size_t>(v) + 1]; ++k) {
-        const int edge = slots_.of_edge[static_cast<size_t>(net_.out_edge[static_cast<size_t>(k)])];
-        if (edge < 0) continue;
-        for (int d = 0; d < lanes(); ++d) s.demand[d] = std::max(s.demand[d], after[Edge(edge) + d]);
-      }
+    for (int edge : at.out_edges) {
+      if (edge < 0) continue;
+      const Tick* read = after + Read(position + 1, edge);
+      for (int d = 0; d < lanes(); ++d) s.demand[d] = std::max(s.demand[d], read[d]);
     }
     return s;
   }
 
   // The paths that follow the parts of `units` of `mode`, lanes' next parts included; exact.
-  void Tails(int v, int mode, const uint8_t* units, const Tick* after, Tick* tail) const {
-    const int D = lanes();
-    const int own = slots_.of_op[static_cast<size_t>(v)];
+  void Tails(int position, int mode, const uint8_t* units, const Tick* after, Tick* tail) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes(), v = at.op;
     const NetMode& m = net_.Mode(v, mode);
     Tick demand[kWidth];
     for (int d = 0; d < D; ++d) {
-      tail[d] = std::max(after[d], own < 0 ? net_.exit[static_cast<size_t>(d)] : 0);
-      demand[d] = own < 0 ? 0 : after[D + own * D + d];
+      tail[d] = std::max(after[d], at.own < 0 ? net_.exit[static_cast<size_t>(d)] : 0);
+      demand[d] = at.own < 0 ? 0 : after[Wanted(at.own) + d];
     }
-    if (ByRegion(v)) {
-      for (int k = net_.out_begin[static_cast<size_t>(v)]; k < net_.out_begin[static_cast<size_t>(v) + 1]; ++k) {
-        const int e = net_.out_edge[static_cast<size_t>(k)];
-        if (slots_.of_edge[static_cast<size_t>(e)] < 0) continue;
-        const Tick* slot = after + Edge(slots_.of_edge[static_cast<size_t>(e)]);
-        const Access* access = AccessOf(e, static_cast<int>(slot[2 * D]), v, mode);
-        if (access == nullptr) {
-          for (int f = 0; f < D; ++f) demand[f] = std::max(demand[f], slot[f]);
-        } else {
-          TailByRegion(m, slot, *access, units, tail);
-        }
+    const int first = net_.out_begin[static_cast<size_t>(v)];
+    for (size_t k = 0; k < at.out_edges.size(); ++k) {
+      if (at.out_edges[k] < 0) continue;
+      const Tick* read = after + Read(position + 1, at.out_edges[k]);
+      const Access* access = AccessOf(net_.out_edge[static_cast<size_t>(first) + k], static_cast<int>(read[2 * D]), v, mode);
+      if (access != nullptr) {
+        TailByRegion(m, read, *access, units, tail);
+        continue;
       }
+      for (int f = 0; f < D; ++f) demand[f] = std::max(demand[f], read[f]);
     }
     for (int d = 0; d < D; ++d) {
       if (units[d] == 0) continue;
@@ -131,148 +149,144 @@ class OrderState {
     }
   }
 
-  // The longest path through `v` between the two rows; exact.
-  Tick Through(int v, int mode, const uint8_t* units, const Tick* before, const Tick* after) const {
-    const NetMode& m = net_.Mode(v, mode);
+  // The longest path through the operator between the two rows; exact.
+  Tick Through(int position, int mode, const uint8_t* units, const Tick* before, const Tick* after) const {
+    const NetMode& m = net_.Mode(Op(position), mode);
     Tick ready[kWidth], tail[kWidth], most = 0;
-    Ready(v, mode, units, before, ready);
-    Tails(v, mode, units, after, tail);
+    Ready(position, mode, units, before, ready);
+    Tails(position, mode, units, after, tail);
     for (int d = 0; d < lanes(); ++d) {
       if (units[d] > 0) most = std::max(most, std::max(ready[d], before[d]) + net_.Cost(m, d, units[d]) + tail[d]);
     }
     return most;
   }
 
-  // The longest path that joins the rows before and after the operator at `position` without touching it.
-  Tick Around(int position, const uint8_t* units, const Tick* before, const Tick* after) const {
-    const int D = lanes(), v = Op(position);
-    Tick most = 0;
-    for (int d = 0; d < D; ++d) {
-      if (units[d] == 0 && after[d] > 0) most = std::max(most, before[d] + after[d]);
-    }
-    for (int x : slots_.wanted[static_cast<size_t>(position) + 1]) {
-      if (x == v) continue;
-      const Tick* release = before + Tensor(x);
-      const Tick* demand = after + D + slots_.of_op[static_cast<size_t>(x)] * D;
+  // The longest path that joins the rows before and after the operator without touching it, lanes aside.
+  Tick Around(int position, const Tick* before, const Tick* after) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes();
+    Tick most = std::max(before[D], after[D]);
+    for (size_t k = 0; k < at.tensors.size(); ++k) {
+      if (at.source[k] < 0) continue;
+      const Tick* release = before + Made(at.source[k]);
+      const Tick* demand = after + Wanted(static_cast<int>(k));
       for (int d = 0; d < D; ++d) {
         if (demand[d] > 0) most = std::max(most, release[d] + demand[d]);
       }
     }
-    for (int e : slots_.wanted_edges[static_cast<size_t>(position) + 1]) {
-      if (net_.in_op[static_cast<size_t>(e)] != v) most = std::max(most, AcrossEdge(e, before, after));
+    for (size_t k = 0; k < at.edges.size(); ++k) {
+      if (at.edge_source[k] >= 0) most = std::max(most, AcrossEdge(position, static_cast<int>(k), before, after));
     }
     return most;
   }
 
-  // Rows before and after an operator; `row` is changed in place.
-  void StepForward(int position, int mode, const uint8_t* units, Tick* row) const {
-    const int D = lanes(), v = Op(position), own = slots_.of_op[static_cast<size_t>(v)];
-    const NetMode& m = net_.Mode(v, mode);
+  // The row on the other side of the operator.
+  void StepForward(int position, int mode, const uint8_t* units, const Tick* before, Tick* after) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes();
+    const NetMode& m = net_.Mode(at.op, mode);
+    for (size_t k = 0; k < at.tensors.size(); ++k) {
+      if (at.source[k] >= 0) std::copy_n(before + Made(at.source[k]), stride_, after + Made(static_cast<int>(k)));
+    }
     Tick release[kWidth] = {}, ready[kWidth], end[kWidth] = {};
-    Ready(v, mode, units, row, ready);
+    Ready(position, mode, units, before, ready);
+    after[D] = before[D];
     for (int e = 0; e < D; ++e) {
+      after[e] = before[e];
       if (units[e] == 0) continue;
-      row[e] = end[e] = std::max(row[e], ready[e]) + net_.Cost(m, e, units[e]);
+      after[e] = end[e] = std::max(before[e], ready[e]) + net_.Cost(m, e, units[e]);
+      if (at.own < 0) after[D] = std::max(after[D], end[e] + net_.exit[static_cast<size_t>(e)]);
       for (int d = 0; d < D; ++d) release[d] = std::max(release[d], d == e ? end[e] : end[e] + net_.Handoff(m, units[e], e, d));
     }
-    for (int x : slots_.dying[static_cast<size_t>(position)]) std::fill_n(row + Tensor(x), tensor_stride_, 0);
-    if (own < 0) return;
-    Tick* slot = row + Tensor(v);
-    std::copy_n(release, D, slot);
-    if (!by_region_) return;
-    std::copy_n(end, D, slot + D);
-    for (int d = 0; d < D; ++d) slot[2 * D + d] = units[d];
-    slot[3 * D] = mode;
+    if (at.own < 0) return;
+    Tick* made = after + Made(at.own);
+    std::copy_n(release, D, made);
+    if (!layout_.by_region()) return;
+    std::copy_n(end, D, made + D);
+    for (int d = 0; d < D; ++d) made[2 * D + d] = units[d];
+    made[3 * D] = mode;
   }
 
-  void StepBackward(int position, int mode, const uint8_t* units, Tick* row) const {
-    const int D = lanes(), v = Op(position), own = slots_.of_op[static_cast<size_t>(v)];
-    const NetMode& m = net_.Mode(v, mode);
+  void StepBackward(int position, int mode, const uint8_t* units, const Tick* after, Tick* before) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes();
+    const NetMode& m = net_.Mode(at.op, mode);
     Tick span[kWidth] = {}, tail[kWidth];
-    Tails(v, mode, units, row, tail);
+    Tails(position, mode, units, after, tail);
+    std::fill_n(before, RowSize(false, position), 0);
+    before[D] = after[D];
     for (int d = 0; d < D; ++d) {
-      if (units[d] > 0) row[d] = span[d] = tail[d] + net_.Cost(m, d, units[d]);
+      before[d] = after[d];
+      if (units[d] == 0) continue;
+      before[d] = span[d] = tail[d] + net_.Cost(m, d, units[d]);
+      if (at.inputs.empty()) before[D] = std::max(before[D], net_.entry[static_cast<size_t>(d)] + span[d]);
     }
-    if (own >= 0) std::fill_n(row + D + own * D, D, 0);
-    for (int k = by_region_ ? net_.out_begin[static_cast<size_t>(v)] : 0; by_region_ && k < net_.out_begin[static_cast<size_t>(v) + 1]; ++k) {
-      const int edge = slots_.of_edge[static_cast<size_t>(net_.out_edge[static_cast<size_t>(k)])];
-      if (edge >= 0) std::fill_n(row + Edge(edge), 2 * D + 1, 0);
+    for (size_t k = 0; k < at.tensors.size(); ++k) {
+      if (at.source[k] >= 0) std::copy_n(after + Wanted(static_cast<int>(k)), D, before + Wanted(at.source[k]));
     }
-    for (int e = net_.in_begin[static_cast<size_t>(v)]; e < net_.in_begin[static_cast<size_t>(v) + 1]; ++e) {
-      const int edge = slots_.of_edge[static_cast<size_t>(e)];
-      if (edge < 0) {
-        Tick* demand = row + D + slots_.of_op[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])] * D;
+    for (size_t k = 0; k < at.edges.size(); ++k) {
+      if (at.edge_source[k] >= 0) std::copy_n(after + Read(position + 1, static_cast<int>(k)), 2 * D + 1, before + Read(position, at.edge_source[k]));
+    }
+    for (size_t i = 0; i < at.inputs.size(); ++i) {
+      if (at.in_edges[i] < 0) {
+        Tick* demand = before + Wanted(at.inputs[i]);
         for (int d = 0; d < D; ++d) demand[d] = std::max(demand[d], span[d]);
         continue;
       }
-      Tick* slot = row + Edge(edge);
+      Tick* read = before + Read(position, at.in_edges[i]);
       for (int d = 0; d < D; ++d) {
-        slot[d] = span[d];
-        slot[D + d] = units[d];
+        read[d] = span[d];
+        read[D + d] = units[d];
       }
-      slot[2 * D] = mode;
+      read[2 * D] = mode;
     }
   }
 
   // Whether forward (backward) row `a` is nowhere later (longer) than `b`, cut alike where that matters.
-  bool Dominates(bool forward, const Tick* a, const Tick* b) const {
-    const size_t row = forward ? forward_row_ : backward_row_;
-    if (!by_region_) {
-      size_t k = 0;
-      while (k < row && a[k] <= b[k]) ++k;
-      return k == row;
-    }
-    const int D = lanes();
-    for (int d = 0; d < D; ++d) {
-      if (a[d] > b[d]) return false;
-    }
-    if (forward) {
-      for (int slot = 0; slot < slots_.tensors; ++slot) {
-        const Tick* x = a + D + slot * tensor_stride_;
-        const Tick* y = b + D + slot * tensor_stride_;
-        for (int k = 0; k < 2 * D; ++k) {
-          if (x[k] > y[k]) return false;
-        }
-        if (!std::equal(x + 2 * D, x + tensor_stride_, y + 2 * D)) return false;
+  bool Dominates(bool forward, int boundary, const Tick* a, const Tick* b) const {
+    const int D = lanes(), size = static_cast<int>(RowSize(forward, boundary));
+    const auto no_later = [&](int from, int to) {
+      for (int k = from; k < to; ++k) {
+        if (a[k] > b[k]) return false;
       }
       return true;
-    }
-    for (int k = D; k < edge_begin_; ++k) {
-      if (a[k] > b[k]) return false;
-    }
-    for (int edge = 0; edge < slots_.edges; ++edge) {
-      const Tick* x = a + Edge(edge);
-      const Tick* y = b + Edge(edge);
-      for (int k = 0; k < D; ++k) {
-        if (x[k] > y[k]) return false;
+    };
+    if (!layout_.by_region()) return no_later(0, size);
+    if (forward) {
+      for (int at = Made(0); at < size; at += stride_) {
+        if (!no_later(at, at + 2 * D) || !std::equal(a + at + 2 * D, a + at + stride_, b + at + 2 * D)) return false;
       }
-      if (!std::equal(x + D, x + 2 * D + 1, y + D)) return false;
+      return no_later(0, D + 1);
     }
-    return true;
+    const int edges = Read(boundary, 0);
+    for (int at = edges; at < size; at += 2 * D + 1) {
+      if (!no_later(at, at + D) || !std::equal(a + at + D, a + at + 2 * D + 1, b + at + D)) return false;
+    }
+    return no_later(0, edges);
   }
 
-  // Calls visit(units, total) with the cuts of neighbours of `v` that are read or written by region: [lane] units of `total`.
+  // Calls visit(units, total) with the cuts of neighbours that are read or written by region: [lane] units of `total`.
   template <typename Visit>
-  void NeighbourCuts(int v, const Tick* before, const Tick* after, Visit visit) const {
-    const int D = lanes();
-    for (int e = net_.in_begin[static_cast<size_t>(v)]; e < net_.in_begin[static_cast<size_t>(v) + 1]; ++e) {
-      if (slots_.of_edge[static_cast<size_t>(e)] < 0) continue;
-      const int p = net_.in_op[static_cast<size_t>(e)];
-      const Tick* slot = before + Tensor(p);
-      visit(slot + 2 * D, net_.Mode(p, ProducerMode(slot)).units);
+  void NeighbourCuts(int position, const Tick* before, const Tick* after, Visit visit) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes(), first_in = net_.in_begin[static_cast<size_t>(at.op)], first_out = net_.out_begin[static_cast<size_t>(at.op)];
+    for (size_t i = 0; i < at.inputs.size(); ++i) {
+      if (at.in_edges[i] < 0) continue;
+      const Tick* made = before + Made(at.inputs[i]);
+      visit(made + 2 * D, net_.Mode(net_.in_op[static_cast<size_t>(first_in) + i], MadeMode(made)).units);
     }
-    for (int k = net_.out_begin[static_cast<size_t>(v)]; k < net_.out_begin[static_cast<size_t>(v) + 1]; ++k) {
-      const int e = net_.out_edge[static_cast<size_t>(k)];
-      if (slots_.of_edge[static_cast<size_t>(e)] < 0) continue;
-      const Tick* slot = after + Edge(slots_.of_edge[static_cast<size_t>(e)]);
-      visit(slot + D, net_.Mode(net_.out_op[static_cast<size_t>(k)], static_cast<int>(slot[2 * D])).units);
+    for (size_t k = 0; k < at.out_edges.size(); ++k) {
+      if (at.out_edges[k] < 0) continue;
+      const Tick* read = after + Read(position + 1, at.out_edges[k]);
+      visit(read + D, net_.Mode(net_.out_op[static_cast<size_t>(first_out) + k], static_cast<int>(read[2 * D])).units);
     }
   }
 
  private:
-  int Tensor(int op) const { return lanes() + slots_.of_op[static_cast<size_t>(op)] * tensor_stride_; }
-  int Edge(int slot) const { return edge_begin_ + slot * (2 * lanes() + 1); }
-  int ProducerMode(const Tick* slot) const { return static_cast<int>(slot[3 * lanes()]); }
+  int Made(int index) const { return lanes() + 1 + index * stride_; }
+  int Wanted(int index) const { return lanes() + 1 + index * lanes(); }
+  int Read(int boundary, int index) const { return lanes() + 1 + static_cast<int>(layout_.Tensors(boundary)) * lanes() + index * (2 * lanes() + 1); }
+  int MadeMode(const Tick* made) const { return static_cast<int>(made[3 * lanes()]); }
 
   const Access* AccessOf(int edge, int mode, int producer, int producer_mode) const {
     const int index = net_.edge_access[static_cast<size_t>(net_.in_access[static_cast<size_t>(edge)] + mode * net_.ModeCount(producer) + producer_mode)];
@@ -280,9 +294,9 @@ class OrderState {
   }
 
   // Raises ready[d] to when the part of `units` on d can read what it reads of producer `p`.
-  void ReadByRegion(int p, const Tick* slot, const Access& access, const uint8_t* units, Tick* ready) const {
+  void ReadByRegion(int p, const Tick* made, const Access& access, const uint8_t* units, Tick* ready) const {
     const int D = lanes();
-    const NetMode& m = net_.Mode(p, ProducerMode(slot));
+    const NetMode& m = net_.Mode(p, MadeMode(made));
     int at = 0;
     for (int d = 0; d < D; ++d) {
       if (units[d] == 0) continue;
@@ -290,37 +304,40 @@ class OrderState {
       at += units[d];
       int begin = 0;
       for (int e = 0; e < D; ++e) {
-        const int made = static_cast<int>(slot[2 * D + e]);
-        const int overlap = std::min(last, begin + made) - std::max(first, begin);
-        begin += made;
-        if (overlap > 0) ready[d] = std::max(ready[d], slot[D + e] + (e == d ? 0 : net_.Handoff(m, overlap, e, d)));
+        const int count = static_cast<int>(made[2 * D + e]);
+        const int overlap = std::min(last, begin + count) - std::max(first, begin);
+        begin += count;
+        if (overlap > 0) ready[d] = std::max(ready[d], made[D + e] + (e == d ? 0 : net_.Handoff(m, overlap, e, d)));
       }
     }
   }
 
-  // Raises tail[d] to the path that follows the part of `units` on d through the consumer in `slot`.
-  void TailByRegion(const NetMode& m, const Tick* slot, const Access& access, const uint8_t* units, Tick* tail) const {
+  // Raises tail[d] to the path that follows the part of `units` on d through the consumer `read`.
+  void TailByRegion(const NetMode& m, const Tick* read, const Access& access, const uint8_t* units, Tick* tail) const {
     const int D = lanes();
     int at = 0;
     for (int f = 0; f < D; ++f) {
-      const int read = static_cast<int>(slot[D + f]);
-      if (read == 0) continue;
-      const int first = access.first[static_cast<size_t>(at)], last = access.last[static_cast<size_t>(at + read - 1)];
-      at += read;
+      const int count = static_cast<int>(read[D + f]);
+      if (count == 0) continue;
+      const int first = access.first[static_cast<size_t>(at)], last = access.last[static_cast<size_t>(at + count - 1)];
+      at += count;
       int begin = 0;
       for (int d = 0; d < D; ++d) {
         const int overlap = std::min(last, begin + units[d]) - std::max(first, begin);
         begin += units[d];
-        if (overlap > 0) tail[d] = std::max(tail[d], slot[f] + (d == f ? 0 : net_.Handoff(m, overlap, d, f)));
+        if (overlap > 0) tail[d] = std::max(tail[d], read[f] + (d == f ? 0 : net_.Handoff(m, overlap, d, f)));
       }
     }
   }
 
-  Tick AcrossEdge(int e, const Tick* before, const Tick* after) const {
-    const int D = lanes(), p = net_.in_op[static_cast<size_t>(e)];
-    const Tick* made = before + Tensor(p);
-    const Tick* read = after + Edge(slots_.of_edge[static_cast<size_t>(e)]);
-    const Access* access = AccessOf(e, static_cast<int>(read[2 * D]), p, ProducerMode(made));
+  // The longest path along the index-th edge after `position`, whose producer stands before it.
+  Tick AcrossEdge(int position, int index, const Tick* before, const Tick* after) const {
+    const OrderPosition& at = layout_.At(position);
+    const int D = lanes(), e = at.edges[static_cast<size_t>(index)], p = net_.in_op[static_cast<size_t>(e)];
+    const auto tensor = std::find(at.tensors.begin(), at.tensors.end(), p) - at.tensors.begin();
+    const Tick* made = before + Made(at.source[static_cast<size_t>(tensor)]);
+    const Tick* read = after + Read(position + 1, index);
+    const Access* access = AccessOf(e, static_cast<int>(read[2 * D]), p, MadeMode(made));
     Tick ready[kWidth] = {};
     if (access == nullptr) {
       std::copy_n(made, D, ready);
@@ -337,11 +354,8 @@ class OrderState {
   }
 
   const Net& net_;
-  const std::vector<int>& sequence_;
-  OrderSlots slots_;
-  bool by_region_;
-  int tensor_stride_ = 0, edge_begin_ = 0;
-  size_t forward_row_ = 0, backward_row_ = 0;
+  OrderLayout layout_;
+  int stride_;
 };
 
 }  // namespace plait

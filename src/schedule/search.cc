@@ -1,31 +1,132 @@
 #include "src/schedule/search.h"
 
 #include <algorithm>
+#include <functional>
+#include <queue>
+#include <utility>
 
 #include "src/schedule/baselines.h"
 #include "src/schedule/net.h"
-#include "src/schedule/order_dp.h"
+#include "src/schedule/order_search.h"
+#include "src/schedule/random.h"
 #include "src/schedule/timeline.h"
 
 namespace plait {
 namespace {
 
-// Re-solves the orders of the baselines from both ends.
-SequencePlan BestAlongOrders(const Net& net, const std::vector<Baseline>& baselines, const SearchOptions& options, int64_t* evaluations) {
-  OrderDpOptions dp;
-  dp.passes = 4;
-  dp.width = options.effort == Effort::kHigh ? 16 : options.effort == Effort::kFast || net.n > 200 ? 4 : 8;
-  dp.evaluations = evaluations;
-  SequencePlan best;
-  for (const Baseline& b : baselines) {
-    if (options.stop && best.makespan < kInfinite && options.stop()) break;
-    if (b.name != "heft" && b.name != "fastest") continue;
-    SequencePlan solved = SolveAlongOrder(net, b.plan, dp);
-    if (solved.makespan < best.makespan) best = std::move(solved);
-    if (options.progress) options.progress("order of " + b.name, static_cast<double>(best.makespan) / 10.0);
-  }
-  return best;
+// How much is tried. Found on the public instances: narrow windows and few labels serve wide graphs, where orders matter most; more
+// labels serve chains, where splits do.
+struct Tuning {
+  int start_width;       // labels a boundary while the first orders are solved
+  int width;             // and while orders change
+  int tries;             // new orders a window
+  int64_t evaluations;
+};
+constexpr int kWindow = 10;
+constexpr int kMaxRestartOps = 40;       // beyond it other starts do not pay
+constexpr int kMaxSearchedOps = 100000;  // beyond it only the simple strategies are tried
+
+Tuning TuningFor(const Net& net, const SearchOptions& options) {
+  const int64_t n = net.n;
+  const int64_t base = std::max<int64_t>(60000, 900 * n);
+  Tuning t{8, 4, 6, base};
+  if (n > 300) t.start_width = 4;
+  if (options.effort == Effort::kFast) t = {4, 3, 4, base / 6};
+  if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 16000000)};
+  if (options.evaluations > 0) t.evaluations = options.evaluations;
+  return t;
 }
+
+template <int kD>
+class Solver {
+ public:
+  Solver(const Net& net, const SearchOptions& options, const std::vector<Baseline>& baselines)
+      : net_(net), options_(options), baselines_(baselines), tuning_(TuningFor(net, options)), random_(options.seed) {}
+
+  SequencePlan Run() {
+    Start();
+    int idle = 0;
+    for (int round = 0; !Spent() && idle < kMaxIdleRounds; ++round) {
+      const Tick before = best_.makespan;
+      if (round % 2 == 1 && net_.n <= kMaxRestartOps) {
+        Improve(RandomStart(), tuning_.start_width);
+      } else {
+        SequencePlan plan = best_;
+        plan.sequence = Relinearized(round == 0 ? 0 : 1 + round % 4);
+        Improve(std::move(plan), round % 4 == 2 ? tuning_.start_width : tuning_.width);
+      }
+      Report("round " + std::to_string(round + 1));
+      idle = best_.makespan < before ? 0 : idle + 1;
+    }
+    return std::move(best_);
+  }
+
+  int64_t evaluations() const { return evaluations_; }
+
+ private:
+  static constexpr int kMaxIdleRounds = 60;
+
+  bool Spent() const { return evaluations_ >= tuning_.evaluations || (options_.stop && options_.stop()); }
+  void Report(const std::string& phase) const {
+    if (options_.progress) options_.progress(phase, static_cast<double>(best_.makespan) / 10.0);
+  }
+
+  // Splits along the given order of the operators and along HEFT's.
+  void Start() {
+    for (const Baseline& b : baselines_) {
+      if (b.name != "heft" && b.name != "fastest") continue;
+      if (Spent() && best_.makespan < kInfinite) break;
+      OrderSearch<kD> search(net_, b.plan, tuning_.start_width);
+      search.Passes(2);
+      Take(search);
+      Report("order of " + b.name);
+    }
+  }
+
+  void Improve(SequencePlan plan, int width) {
+    OrderSearch<kD> search(net_, std::move(plan), width);
+    search.Passes(2);
+    for (int sweep = 0; sweep < 2 && evaluations_ + search.evaluations() < tuning_.evaluations; ++sweep) {
+      search.Sweep(sweep % 2 == 0, kWindow, tuning_.tries, tuning_.evaluations - evaluations_, &random_);
+    }
+    Take(search);
+  }
+
+  void Take(const OrderSearch<kD>& search) {
+    evaluations_ += search.evaluations();
+    if (search.plan().makespan < best_.makespan) best_ = search.plan();
+  }
+
+  // The best schedule's operators in another order that all its lanes follow, too: by start time, disturbed by up to `disorder` quarters of
+  // two mean latencies.
+  std::vector<int> Relinearized(int disorder) {
+    std::vector<Tick> key = StartTimes(net_, best_);
+    const Tick noise = best_.makespan * net_.lanes / net_.n * disorder / 2;
+    for (Tick& t : key) t += random_.UpTo(noise);
+    return SortByKey(net_, &best_, key);
+  }
+
+  // One of the simple strategies in a random order.
+  SequencePlan RandomStart() {
+    SequencePlan plan;
+    do {
+      plan = baselines_[random_.Below(static_cast<uint32_t>(baselines_.size()))].plan;
+    } while (plan.makespan >= kInfinite);
+    std::vector<Tick> key(static_cast<size_t>(net_.n));
+    for (Tick& t : key) t = random_.UpTo(1 << 20);
+    plan.sequence = SortByKey(net_, nullptr, key);
+    plan.makespan = MakespanOf(net_, plan);
+    return plan;
+  }
+
+  const Net& net_;
+  const SearchOptions& options_;
+  const std::vector<Baseline>& baselines_;
+  Tuning tuning_;
+  Random random_;
+  SequencePlan best_;
+  int64_t evaluations_ = 0;
+};
 
 }  // namespace
 
@@ -41,13 +142,20 @@ Result<Solution> Solve(const Problem& problem, const SearchOptions& options) {
   for (const Baseline& b : baselines) {
     if (b.plan.makespan < kInfinite) out.baselines.push_back({b.name, b.plan.makespan});
   }
-  SequencePlan best = BestAlongOrders(net, baselines, options, &out.evaluations);
+  SequencePlan best;
   out.strategy = "search";
+  if (net.n <= kMaxSearchedOps) {
+    best = WithLanes(net.lanes, [&](auto lanes) {
+      Solver<lanes()> solver(net, options, baselines);
+      SequencePlan plan = solver.Run();
+      out.evaluations = solver.evaluations();
+      return plan;
+    });
+  }
   for (const Baseline& b : baselines) {
-    if (b.plan.makespan <= best.makespan) {
-      best = b.plan;
-      out.strategy = b.name;
-    }
+    if (b.plan.makespan > best.makespan || b.plan.makespan >= kInfinite) continue;
+    best = b.plan;
+    out.strategy = b.name;
   }
   out.assignment = ToAssignment(net, best);
   PLAIT_ASSIGN_OR_RETURN(const Timeline timeline, Evaluate(problem, out.assignment));
