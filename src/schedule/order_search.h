@@ -224,7 +224,7 @@ class OrderSearch {
       std::copy_n(units, D, best->units);
     };
     state_.NeighbourCuts(p, before, after, [&](const Tick* cut, int total) {
-      uint8_t units[kWidth] = {};
+      uint8_t units[kMaxLanes] = {};
       int sum = 0, reached = 0;
       for (int d = 0; d < D; ++d) {
         sum += static_cast<int>(cut[d]);
@@ -240,7 +240,7 @@ class OrderSearch {
       for (int a = 0; a < D; ++a) {
         for (int b = 0; b < D; ++b) {
           if (a == b || start.units[a] == 0) continue;
-          uint8_t units[kWidth] = {};
+          uint8_t units[kMaxLanes] = {};
           std::copy_n(start.units, D, units);
           const int step = start.units[b] == 0 || start.units[a] == m.min_units ? m.min_units : 1;
           if (units[a] < step) continue;
