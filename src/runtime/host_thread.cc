@@ -96,7 +96,7 @@ void HostThread::Post(HostJob* job) {
 }
 
 void HostThread::WakeIfParked() {
-  if (parked_.load(std::memory_order_seq_cst)) WakeSleepers(&ticket_);
+  if (parked_.load(std::memory_order_seq_cst) && parked_.exchange(false, std::memory_order_seq_cst)) WakeSleepers(&ticket_);
 }
 
 uint32_t HostThread::AwaitTicket(uint32_t seen, int64_t spin_ns) {
@@ -112,9 +112,12 @@ uint32_t HostThread::AwaitTicket(uint32_t seen, int64_t spin_ns) {
   }
   lane_->Park();
   for (const std::shared_ptr<Lane>& lane : adopted_) lane->Park();
-  parked_.store(true, std::memory_order_seq_cst);
-  uint32_t ticket = ticket_.load(std::memory_order_seq_cst);
+  uint32_t ticket = seen;
   while (ticket == seen) {
+    // Whoever takes the flag down wakes; so it stands again before every sleep.
+    parked_.store(true, std::memory_order_seq_cst);
+    ticket = ticket_.load(std::memory_order_seq_cst);
+    if (ticket != seen) break;
     SleepWhile(ticket_, seen, -1);
     ticket = ticket_.load(std::memory_order_seq_cst);
   }
@@ -140,6 +143,8 @@ void HostThread::Main() {
 
 void HostThread::RunJob(HostJob* job) {
   InferenceState& state = *job->state;
+  // The caller may have lost its core to this thread before it could wake the others.
+  for (HostThread* peer : job->peers) peer->WakeIfParked();
   for (HostJob::Hosted& hosted : job->lanes) {
     hosted.is_done = false;
     hosted.lane->Submit(job->inference);

@@ -1,5 +1,6 @@
 #include "src/runtime/session.h"
 
+#include <sched.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -11,7 +12,6 @@
 
 #include "src/base/checked.h"
 #include "src/base/clock.h"
-#include "src/platform/affinity.h"
 #include "src/runtime/host_thread.h"
 #include "src/runtime/parking.h"
 
@@ -36,6 +36,7 @@ Result<AlignedBytes> AllocateAligned(int64_t bytes) {
 struct Host {
   std::shared_ptr<HostThread> thread;
   HostJob job;
+  std::vector<int> cpus;  // to which it is pinned
 };
 
 // Everything that must not be torn down in a forked child: there the threads and devices behind it do not exist.
@@ -77,8 +78,8 @@ class SessionImpl final : public Session {
   bool ClaimHosts();
   bool BeginRun();
   void EndRun();
-  void PostHosts();
-  void AwaitHosts(int64_t deadline_ns);
+  void PostHosts(int caller_cpu, bool may_spin);
+  void AwaitHosts(int64_t deadline_ns, bool may_spin);
   Status Conclude();
 
   const std::shared_ptr<const Graph> graph_;
@@ -90,7 +91,8 @@ class SessionImpl final : public Session {
   std::vector<std::span<std::byte>> inputs_, outputs_;
   std::vector<AlignedBytes> unread_inputs_;  // graph inputs that no step reads
   std::vector<LaneReport> reports_;
-  bool has_free_core_ = false;
+  std::vector<int> lane_cpus_;               // ascending; cores of the lanes in use
+  bool is_pinned_ = true;                    // all of them
   uint64_t inference_ = 0;
   uint64_t posted_ = 0;                      // host jobs, over all inferences
   Status fatal_;                             // why the session is unusable
@@ -213,8 +215,6 @@ Status SessionImpl::MapTensors() {
 }
 
 void SessionImpl::Report() {
-  std::vector<int> free_cores = ThreadAffinity();
-  bool is_pinned = true;
   for (size_t l = 0; l < r_->lanes.size(); ++l) {
     LaneReport report;
     report.name = r_->lanes[l]->name();
@@ -222,14 +222,20 @@ void SessionImpl::Report() {
     for (const Step& step : program().steps[l]) report.compute_steps += step.kind == StepKind::kCompute ? 1 : 0;
     if (r_->bound[l] != nullptr) {
       report.reference_steps = r_->bound[l]->reference_steps();
-      is_pinned &= !report.cpus.empty();
-      std::erase_if(free_cores, [&](int cpu) { return std::find(report.cpus.begin(), report.cpus.end(), cpu) != report.cpus.end(); });
+      is_pinned_ &= !report.cpus.empty();
+      lane_cpus_.insert(lane_cpus_.end(), report.cpus.begin(), report.cpus.end());
     }
     reports_.push_back(std::move(report));
   }
-  has_free_core_ = is_pinned && !free_cores.empty();
+  std::sort(lane_cpus_.begin(), lane_cpus_.end());
+  std::vector<HostThread*> threads;
+  for (Host& host : r_->hosts) threads.push_back(host.thread.get());
   for (Host& host : r_->hosts) {
-    host.job.idle_spin_ns = has_free_core_ ? static_cast<int64_t>(options_.idle_spin_us * 1e3) : 0;
+    host.job.peers = threads;
+    for (const HostJob::Hosted& hosted : host.job.lanes) {
+      const std::vector<int>& cpus = reports_[static_cast<size_t>(hosted.id)].cpus;
+      if (program().lanes[static_cast<size_t>(hosted.id)].kind == LaneKind::kCpu) host.cpus = cpus;
+    }
   }
 }
 
@@ -271,9 +277,9 @@ bool SessionImpl::ClaimHosts() {
   return true;
 }
 
-void SessionImpl::AwaitHosts(int64_t deadline_ns) {
+void SessionImpl::AwaitHosts(int64_t deadline_ns, bool may_spin) {
   InferenceState& state = r_->state;
-  if (has_free_core_) {
+  if (may_spin) {
     constexpr int64_t kSpinNs = 20'000;
     const int64_t end_ns = NowNs() + kSpinNs;
     while (state.remaining.load(std::memory_order_acquire) != 0 && NowNs() < end_ns) CpuPause();
@@ -327,7 +333,7 @@ void SessionImpl::EndRun() {
   is_running_.store(false, std::memory_order_release);
 }
 
-void SessionImpl::PostHosts() {
+void SessionImpl::PostHosts(int caller_cpu, bool may_spin) {
   InferenceState& state = r_->state;
   state.failed_lane.store(-1, std::memory_order_relaxed);
   state.abandoned.store(false, std::memory_order_relaxed);
@@ -335,7 +341,13 @@ void SessionImpl::PostHosts() {
   posted_ += r_->hosts.size();
   for (Host& host : r_->hosts) {
     host.job.inference = inference_;
+    host.job.idle_spin_ns = may_spin ? static_cast<int64_t>(options_.idle_spin_us * 1e3) : 0;
     host.thread->Post(&host.job);
+  }
+  // A thread woken on the caller's own core takes it at once: that one comes last.
+  const auto is_here = [&](const Host& host) { return host.cpus.size() == 1 && host.cpus.front() == caller_cpu; };
+  for (Host& host : r_->hosts) {
+    if (!is_here(host)) host.thread->WakeIfParked();
   }
   for (Host& host : r_->hosts) host.thread->WakeIfParked();
 }
@@ -350,8 +362,11 @@ Status SessionImpl::Run() {
     // A clock that could overflow is no clock: more than an hour is without bound.
     const bool has_deadline = options_.timeout_us > 0 && options_.timeout_us < 3.6e9;
     const int64_t deadline_ns = has_deadline ? NowNs() + static_cast<int64_t>(options_.timeout_us * 1e3) : -1;
-    PostHosts();
-    AwaitHosts(deadline_ns);
+    // Spinning, here and in lanes that wait for the next inference, takes a core from someone unless the caller has one of its own.
+    const int caller_cpu = ::sched_getcpu();
+    const bool may_spin = is_pinned_ && !std::binary_search(lane_cpus_.begin(), lane_cpus_.end(), caller_cpu);
+    PostHosts(caller_cpu, may_spin);
+    AwaitHosts(deadline_ns, may_spin);
     status = Conclude();
     ++inference_;
     for (Host& host : r_->hosts) host.thread->Release();
