@@ -128,3 +128,5 @@ BENCHMARK(Kernels)->Arg(200)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
 }  // namespace plait
+
+BENCHMARK_MAIN();

@@ -96,7 +96,9 @@ void HostThread::Post(HostJob* job) {
 }
 
 void HostThread::WakeIfParked() {
-  if (parked_.load(std::memory_order_seq_cst) && parked_.exchange(false, std::memory_order_seq_cst)) WakeSleepers(&ticket_);
+  // Only the thread itself takes the flag down: a peer that is late with an older job may come here just before the thread falls asleep, and
+  // a flag taken down then would let the next job's wake-up be skipped.
+  if (parked_.load(std::memory_order_seq_cst)) WakeSleepers(&ticket_);
 }
 
 uint32_t HostThread::AwaitTicket(uint32_t seen, int64_t spin_ns) {
@@ -114,7 +116,6 @@ uint32_t HostThread::AwaitTicket(uint32_t seen, int64_t spin_ns) {
   for (const std::shared_ptr<Lane>& lane : adopted_) lane->Park();
   uint32_t ticket = seen;
   while (ticket == seen) {
-    // Whoever takes the flag down wakes; so it stands again before every sleep.
     parked_.store(true, std::memory_order_seq_cst);
     ticket = ticket_.load(std::memory_order_seq_cst);
     if (ticket != seen) break;

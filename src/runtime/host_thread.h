@@ -31,6 +31,8 @@ struct InferenceState {
   }
 };
 
+class HostThread;
+
 // The lanes of a session that one thread hosts.
 struct HostJob {
   struct Hosted {
@@ -41,7 +43,7 @@ struct HostJob {
   std::vector<Hosted> lanes;
   uint64_t inference = 0;
   InferenceState* state = nullptr;
-  std::vector<class HostThread*> peers;  // all hosts of the inference: whoever runs first wakes those that still sleep
+  std::vector<HostThread*> peers;  // all hosts of the inference: whoever runs first wakes those that still sleep
   int64_t idle_spin_ns = 0;  // how long to spin for the next inference before parking
 };
 
@@ -65,8 +67,7 @@ class HostThread {
 
   // Hands the thread its lanes for one inference; `job` stays untouched until its state says that it is finished. Claimed only.
   void Post(HostJob* job);
-  // After Post: wakes the thread if it sleeps and nobody has woken it yet. Apart from Post so that all lanes have work before the first
-  // system call. Any thread.
+  // After Post: wakes the thread if it sleeps. Apart from Post so that all lanes have work before the first system call. Any thread.
   void WakeIfParked();
 
  private:

@@ -339,13 +339,13 @@ void SessionImpl::PostHosts(int caller_cpu, bool may_spin) {
   state.abandoned.store(false, std::memory_order_relaxed);
   state.remaining.store(static_cast<uint32_t>(r_->hosts.size()), std::memory_order_relaxed);
   posted_ += r_->hosts.size();
+  const auto is_here = [&](const Host& host) { return std::find(host.cpus.begin(), host.cpus.end(), caller_cpu) != host.cpus.end(); };
   for (Host& host : r_->hosts) {
     host.job.inference = inference_;
-    host.job.idle_spin_ns = may_spin ? static_cast<int64_t>(options_.idle_spin_us * 1e3) : 0;
+    host.job.idle_spin_ns = may_spin || (!host.cpus.empty() && !is_here(host)) ? static_cast<int64_t>(options_.idle_spin_us * 1e3) : 0;
     host.thread->Post(&host.job);
   }
   // A thread woken on the caller's own core takes it at once: that one comes last.
-  const auto is_here = [&](const Host& host) { return host.cpus.size() == 1 && host.cpus.front() == caller_cpu; };
   for (Host& host : r_->hosts) {
     if (!is_here(host)) host.thread->WakeIfParked();
   }
@@ -362,7 +362,7 @@ Status SessionImpl::Run() {
     // A clock that could overflow is no clock: more than an hour is without bound.
     const bool has_deadline = options_.timeout_us > 0 && options_.timeout_us < 3.6e9;
     const int64_t deadline_ns = has_deadline ? NowNs() + static_cast<int64_t>(options_.timeout_us * 1e3) : -1;
-    // Spinning, here and in lanes that wait for the next inference, takes a core from someone unless the caller has one of its own.
+    // Spinning for the end takes a core from a lane unless the caller has one of its own.
     const int caller_cpu = ::sched_getcpu();
     const bool may_spin = is_pinned_ && !std::binary_search(lane_cpus_.begin(), lane_cpus_.end(), caller_cpu);
     PostHosts(caller_cpu, may_spin);

@@ -27,7 +27,7 @@ Result<std::unique_ptr<Lane>> CreateCpuLane(const CpuLaneConfig& config);
 struct SessionOptions {
   BindOptions bind;
   double timeout_us = 10e6;         // 0: none; an inference that takes longer ends with PLAIT_TIMEOUT and the session is unusable
-  // How long a lane's thread spins for the next inference before it sleeps; not at all if Run was called on a core of a lane.
+  // How long a lane's thread spins for the next inference before it sleeps; not at all on the core that Run was called on.
   double idle_spin_us = 50;
 };
 
