@@ -212,12 +212,13 @@ class OrderSearch {
   }
 
   // Cuts where the neighbours that are read by region are cut, and some units beside.
-  void Align(int p, int mode, const NetMode& m, const Tick* before, const Tick* after, Split<kWidth>* best) const {
+  void Align(int p, int mode, const NetMode& m, const Tick* before, const Tick* after, Split<kWidth>* best) {
     const int D = lanes();
     const auto consider = [&](const uint8_t* units) {
       for (int d = 0; d < D; ++d) {
         if (units[d] > 0 && (units[d] < m.min_units || net_.Cost(m, d, units[d]) >= kInfinite)) return;
       }
+      ++evaluations_;
       const Tick value = state_.Through(p, mode, units, before, after);
       if (value >= best->value) return;
       best->value = value;

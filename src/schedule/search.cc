@@ -25,16 +25,36 @@ struct Tuning {
 constexpr int kWindow = 10;
 constexpr int kMaxRestartOps = 40;       // beyond it other starts do not pay
 constexpr int kMaxSearchedOps = 100000;  // beyond it only the simple strategies are tried
+constexpr int64_t kMaxRowTicks = 4 << 20;  // orders that keep so much alive that their labels would not fit are left out
+constexpr int64_t kMaxBase = 2000000;      // evaluations at default effort however large the graph
 
 Tuning TuningFor(const Net& net, const SearchOptions& options) {
   const int64_t n = net.n;
-  const int64_t base = std::max<int64_t>(60000, 900 * n);
+  // Access by region gives operators several modes and long chains without handoffs: worth more trials.
+  const bool by_region = std::any_of(net.in_access.begin(), net.in_access.end(), [](int a) { return a >= 0; });
+  const int64_t base = std::min(kMaxBase, std::max<int64_t>(60000, 900 * n) * (by_region ? 3 : 1));
   Tuning t{8, 4, 6, base};
   if (n > 300) t.start_width = 4;
   if (options.effort == Effort::kFast) t = {4, 3, 4, base / 6};
   if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 16000000)};
   if (options.evaluations > 0) t.evaluations = options.evaluations;
   return t;
+}
+
+// Labels a boundary, at most `width`, for which all rows of one direction along the sequence fit; 0: not even two.
+int FittingWidth(const Net& net, const std::vector<int>& sequence, int width) {
+  std::vector<int> place(static_cast<size_t>(net.n), 0);
+  for (int p = 0; p < net.n; ++p) place[static_cast<size_t>(sequence[static_cast<size_t>(p)])] = p;
+  int64_t alive = net.n;
+  for (int o = 0; o < net.n; ++o) {
+    int last = place[static_cast<size_t>(o)];
+    for (int k = net.out_begin[static_cast<size_t>(o)]; k < net.out_begin[static_cast<size_t>(o) + 1]; ++k) {
+      last = std::max(last, place[static_cast<size_t>(net.out_op[static_cast<size_t>(k)])]);
+    }
+    alive += last - place[static_cast<size_t>(o)];
+  }
+  const int64_t fitting = std::min<int64_t>(width, kMaxRowTicks / (alive * net.lanes));
+  return fitting < 2 ? 0 : static_cast<int>(fitting);
 }
 
 template <int kD>
@@ -45,6 +65,7 @@ class Solver {
 
   SequencePlan Run() {
     Start();
+    if (best_.makespan >= kInfinite) return std::move(best_);
     int idle = 0;
     for (int round = 0; !Spent() && idle < kMaxIdleRounds; ++round) {
       const Tick before = best_.makespan;
@@ -76,7 +97,9 @@ class Solver {
     for (const Baseline& b : baselines_) {
       if (b.name != "heft" && b.name != "fastest") continue;
       if (Spent() && best_.makespan < kInfinite) break;
-      OrderSearch<kD> search(net_, b.plan, tuning_.start_width);
+      const int width = FittingWidth(net_, b.plan.sequence, tuning_.start_width);
+      if (width == 0) continue;
+      OrderSearch<kD> search(net_, b.plan, width);
       search.Passes(2);
       Take(search);
       Report("order of " + b.name);
@@ -84,7 +107,12 @@ class Solver {
   }
 
   void Improve(SequencePlan plan, int width) {
-    OrderSearch<kD> search(net_, std::move(plan), width);
+    int fitting = FittingWidth(net_, plan.sequence, width);
+    if (fitting == 0) {
+      plan = best_;
+      fitting = FittingWidth(net_, plan.sequence, width);
+    }
+    OrderSearch<kD> search(net_, std::move(plan), fitting);
     search.Passes(2);
     for (int sweep = 0; sweep < 2 && evaluations_ + search.evaluations() < tuning_.evaluations; ++sweep) {
       search.Sweep(sweep % 2 == 0, kWindow, tuning_.tries, tuning_.evaluations - evaluations_, &random_);
