@@ -1,6 +1,8 @@
 #include "src/schedule/bounds.h"
 
 #include <algorithm>
+#include <map>
+#include <utility>
 #include <vector>
 
 #include "src/schedule/net.h"
@@ -13,8 +15,15 @@ constexpr int64_t kPriceOne = 1 << 16;
 
 class Bounder {
  public:
-  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)) {
-    for (int o = 0; o < net.n; ++o) shortest_[static_cast<size_t>(o)] = Shortest(o);
+  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)), alike_(static_cast<size_t>(net.n)) {
+    std::map<std::vector<std::pair<int64_t, int>>, int> first;
+    for (int o = 0; o < net.n; ++o) {
+      std::vector<std::pair<int64_t, int>> modes;
+      for (int m = 0; m < net.ModeCount(o); ++m) modes.emplace_back(net.Mode(o, m).cost, net.Mode(o, m).min_units);
+      const int same = first.try_emplace(std::move(modes), o).first->second;
+      alike_[static_cast<size_t>(o)] = same;
+      shortest_[static_cast<size_t>(o)] = same == o ? Shortest(o) : shortest_[static_cast<size_t>(same)];
+    }
   }
 
   Tick Run() {
@@ -23,8 +32,6 @@ class Bounder {
     const Tick path = LongestPath();
     std::vector<int> cuts;
     if (std::none_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; })) cuts = CutOperators();
-    // finish[i]: no schedule ends the i-th cut operator earlier.
-    std::vector<Tick> finish;
     Tick begin = *std::min_element(net_.entry.begin(), net_.entry.end());
     int before = -1;
     for (int cut : cuts) {
@@ -72,18 +79,12 @@ class Bounder {
   // Operators whose number separates the graph: comparable with every other operator. An operator o is one if every earlier operator
   // reaches it and it reaches every later one.
   std::vector<int> CutOperators() const {
-    // o is reached by all earlier ones iff every earlier operator but its ancestors has ... : count open operators instead. An operator is
-    // open while it has a consumer not yet seen (or none at all). o comparable with all earlier ones: of those before o, all that are open
-    // without consumers below o feed o, which holds iff the operators before o without a consumer before o are all inputs of o.
+    // Every earlier operator leads to one that no operator before o reads; o comes after all of them iff these are all among its inputs.
+    // The same from the other end.
     std::vector<int> cuts;
     std::vector<int> seen_consumers(static_cast<size_t>(net_.n), 0);
-    std::vector<int> last_consumer(static_cast<size_t>(net_.n), -1);
-    for (int o = 0; o < net_.n; ++o) {
-      for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) last_consumer[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])] = o;
-    }
     std::vector<char> below(static_cast<size_t>(net_.n), 0), above(static_cast<size_t>(net_.n), 0);
-    // Forward: ends[o] operators before o that no operator before o reads.
-    int ends = 0;
+    int ends = 0;  // operators before o that none before o reads
     for (int o = 0; o < net_.n; ++o) {
       int joined = 0;
       for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) {
@@ -92,9 +93,8 @@ class Bounder {
       above[static_cast<size_t>(o)] = joined == ends;
       ends += 1 - joined;
     }
-    // Backward: operators after o none of whose producers comes after o.
     std::vector<int> seen_producers(static_cast<size_t>(net_.n), 0);
-    int begins = 0;
+    int begins = 0;  // operators after o that read none after o
     for (int o = net_.n - 1; o >= 0; --o) {
       int joined = 0;
       for (int k = net_.out_begin[static_cast<size_t>(o)]; k < net_.out_begin[static_cast<size_t>(o) + 1]; ++k) {
@@ -133,14 +133,17 @@ class Bounder {
     std::vector<int64_t> price(D, kPriceOne / static_cast<int64_t>(D));
     price[0] += kPriceOne - price[0] * static_cast<int64_t>(D);
     Tick best = 0;
-    std::vector<Tick> load(D);
+    std::vector<Tick> load(D), own(D);
+    std::map<int, int64_t> counts;  // operators with the same tables
+    for (int o = begin; o < end; ++o) ++counts[alike_[static_cast<size_t>(o)]];
     for (int round = 0; round < kRounds; ++round) {
       std::fill(load.begin(), load.end(), 0);
       Tick whole = 0, rest = 0;  // ticks, and the sum of what is left of each in shares of a tick
-      for (int o = begin; o < end; ++o) {
-        const Tick priced = CheapestSplit(o, price, &load);
-        whole += priced / kPriceOne;
-        rest += priced % kPriceOne;
+      for (const auto& [o, count] : counts) {
+        const Tick priced = CheapestSplit(o, price, &own);
+        whole += priced / kPriceOne * count;
+        rest += priced % kPriceOne * count;
+        for (size_t d = 0; d < D; ++d) load[d] += own[d] * count;
       }
       best = std::max(best, whole + (rest + kPriceOne - 1) / kPriceOne);
       if (D == 1) break;
@@ -163,7 +166,7 @@ class Bounder {
     (*price)[least] -= step;
   }
 
-  // The least priced work of a split of the operator; its work is added to the loads.
+  // The least priced work of a split of the operator; its work on each lane.
   Tick CheapestSplit(int o, const std::vector<int64_t>& price, std::vector<Tick>* load) const {
     Tick best = kInfinite;
     std::vector<int> best_units(static_cast<size_t>(net_.lanes), 0);
@@ -198,7 +201,7 @@ class Bounder {
       }
     }
     for (int d = 0; d < net_.lanes; ++d) {
-      (*load)[static_cast<size_t>(d)] += net_.Cost(net_.Mode(o, best_mode), d, best_units[static_cast<size_t>(d)]);
+      (*load)[static_cast<size_t>(d)] = net_.Cost(net_.Mode(o, best_mode), d, best_units[static_cast<size_t>(d)]);
     }
     return best;
   }
@@ -207,6 +210,7 @@ class Bounder {
 
   const Net& net_;
   std::vector<Tick> shortest_;
+  std::vector<int> alike_;  // [op] first operator with the same tables
 };
 
 }  // namespace

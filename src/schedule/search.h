@@ -14,7 +14,6 @@ namespace plait {
 struct Solution {
   Assignment assignment;
   std::string strategy;          // the baseline's name if the search could not improve on it, else "search"
-  Tick lower_bound = 0;          // 0: none computed
   int64_t evaluations = 0;       // splits of an operator that were optimised
   struct Reference {
     std::string name;
