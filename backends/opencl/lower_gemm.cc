@@ -25,7 +25,10 @@ std::vector<float> PackTiles(const Tensor& tensor, int64_t groups) {
   return packed;
 }
 
-std::string TileForm(const char* what, int64_t groups) { return StrCat(what, "/", groups, "x", kTileColumns); }
+// Names a packed form. One constant may be seen with several shapes.
+std::string TileForm(const char* what, int64_t columns, int64_t groups) {
+  return StrCat(what, "/", columns, "/", groups, "x", kTileColumns);
+}
 
 // Rows an item of the tiled kernel: few items on a CPU, one register tile on a GPU.
 int64_t TileRows(const Device& device, int64_t rows, int64_t column_items) {
@@ -74,9 +77,9 @@ Status StepLowering::FullyConnected() {
   PLAIT_ASSIGN_OR_RETURN(const Operand x, Read(0));
   PLAIT_ASSIGN_OR_RETURN(const Operand y, Write());
   const Tensor& weights = input(1);
-  PLAIT_ASSIGN_OR_RETURN(const Memory tiles, Packed(weights, TileForm("tiles", 1), PackTiles, 1));
+  PLAIT_ASSIGN_OR_RETURN(const Memory tiles, Packed(weights, TileForm("tiles", weights.shape[0], 1), PackTiles, 1));
   const int64_t padded = RoundUp(weights.shape[0], kTileColumns);
-  Result<Memory> bias = has_input(2) ? Packed(input(2), TileForm("bias", 1), PackTiles, 1) : Zeros(padded);
+  Result<Memory> bias = has_input(2) ? Packed(input(2), TileForm("bias", weights.shape[0], 1), PackTiles, 1) : Zeros(padded);
   PLAIT_RETURN_IF_ERROR(bias.status());
   return Pointwise(x, y, tiles, *bias, weights.shape[1], op_.as<FullyConnectedAttrs>().clamp);
 }
@@ -88,9 +91,9 @@ Status StepLowering::Conv() {
   const Tensor& weights = input(1);
   const int64_t co = weights.shape[0], kh = weights.shape[1], kw = weights.shape[2], ci = weights.shape[3];
   const int64_t depth = kh * kw * ci, group_channels = co / attrs.groups, group_tiles = CeilDiv(group_channels, kTileColumns);
-  PLAIT_ASSIGN_OR_RETURN(const Memory tiles, Packed(weights, TileForm("tiles", attrs.groups), PackTiles, attrs.groups));
+  PLAIT_ASSIGN_OR_RETURN(const Memory tiles, Packed(weights, TileForm("tiles", co, attrs.groups), PackTiles, attrs.groups));
   const int64_t padded = attrs.groups * group_tiles * kTileColumns;
-  Result<Memory> bias = has_input(2) ? Packed(input(2), TileForm("bias", attrs.groups), PackTiles, attrs.groups) : Zeros(padded);
+  Result<Memory> bias = has_input(2) ? Packed(input(2), TileForm("bias", co, attrs.groups), PackTiles, attrs.groups) : Zeros(padded);
   PLAIT_RETURN_IF_ERROR(bias.status());
   const bool pointwise = kh == 1 && kw == 1 && attrs.stride_h == 1 && attrs.stride_w == 1 && attrs.groups == 1 && attrs.pad == Padding{};
   if (pointwise) return Pointwise(x, y, tiles, *bias, ci, attrs.clamp);

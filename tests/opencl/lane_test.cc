@@ -1,7 +1,12 @@
 // Segments, counters, handoffs and memory of the OpenCL lane, through hand-made step programs.
+#include <sched.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <filesystem>
 
 #include "backends/opencl/cl_api.h"
+#include "src/platform/affinity.h"
 #include "tests/opencl/cases.h"
 
 namespace plait {
@@ -295,14 +300,30 @@ TEST(OpenClDevices, FiltersAreNamedInTheRefusal) {
   EXPECT_FALSE(CreateOpenClLane(config).ok());
 }
 
+// Threads of this process, without the calling one, that may run on core `cpu` only.
+int OtherThreadsOn(int cpu) {
+  int count = 0;
+  for (const auto& task : std::filesystem::directory_iterator("/proc/self/task")) {
+    const int id = std::stoi(task.path().filename().string());
+    cpu_set_t set;
+    if (id == ::gettid() || ::sched_getaffinity(id, sizeof(set), &set) != 0) continue;
+    count += CPU_COUNT(&set) == 1 && CPU_ISSET(cpu, &set);
+  }
+  return count;
+}
+
 TEST(OpenClDevices, ACpuDeviceIsConfinedToItsCores) {
   std::string why;
   OpenClLaneConfig config;
   config.cpus = {0};
+  const std::vector<int> before = ThreadAffinity();
   const std::unique_ptr<Lane> lane = TestLane(config, &why);
   if (lane == nullptr) GTEST_SKIP() << why;
   if (!OpenClDeviceOf(*lane).is_cpu) GTEST_SKIP() << "not a CPU device";
   EXPECT_EQ(OpenClDeviceOf(*lane).compute_units, 1);
+  // A thread of the driver's runs on core 0 and nowhere else; this one runs where it did.
+  EXPECT_EQ(ThreadAffinity(), before);
+  EXPECT_GE(OtherThreadsOn(0), 1);
   Rng rng(8);
   const OperatorCase op(ConvGraph(rng, {1, 9, 9, 8, 16, 3, 3, {}}), rng, true);
   EXPECT_LE(RelativeError(op.Run(*lane, op.ProgramOf({Region::Whole(op.output_shape())})), op.Reference()), 1e-5);

@@ -74,16 +74,17 @@ KERNEL reduce_kept(IN x, int8 x_at, OUT y, int8 y_at, int8 size, int4 reduced) {
     __global const float* in = x + ROW(x_at);
     __global float* out = y + ROW(y_at);
     int c = begin;
-    for (; c + 4 * VW <= end; c += 4 * VW) {
-      fv sum[4];
-      _Pragma("unroll") for (int j = 0; j < 4; ++j) sum[j] = (fv)(0.0f);
-      for (int p = 0; p < reduced.x; ++p)
-        for (int q = 0; q < reduced.y; ++q) {
-          __global const float* at = in + p * x_at.s5 + q * x_at.s6 + c;
-          _Pragma("unroll") for (int j = 0; j < 4; ++j) sum[j] += LOAD(at + j * VW);
-        }
-      _Pragma("unroll") for (int j = 0; j < 4; ++j) STORE(sum[j] / count, out + c + j * VW);
-    }
+#ifdef LOCAL_ONE
+    // Whole rows one after another into the output: a core reads memory in order, and the output stays in its cache.
+    int body = begin + (end - begin) / VW * VW;
+    for (; c < body; c += VW) STORE((fv)(0.0f), out + c);
+    for (int p = 0; p < reduced.x; ++p)
+      for (int q = 0; q < reduced.y; ++q) {
+        __global const float* at = in + p * x_at.s5 + q * x_at.s6;
+        for (int i = begin; i < body; i += VW) STORE(LOAD(out + i) + LOAD(at + i), out + i);
+      }
+    for (int i = begin; i < body; i += VW) STORE(LOAD(out + i) / count, out + i);
+#endif
     for (; c < end; c += VW) {
       int left = min(end - c, VW);
       fv sum = (fv)(0.0f);
