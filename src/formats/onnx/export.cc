@@ -201,7 +201,7 @@ class Exporter {
     if (found != rearranged_.end()) return found->second;
     const Tensor& t = graph_.tensor(id);
     std::shared_ptr<ConstData> data = ConstData::Allocate(t.bytes());
-    if (data != nullptr) GatherStrided(t.data->data(), 0, shape, strides, SizeOf(DType::kF32), data->mutable_data());
+    if (data != nullptr) GatherStrided(t.data->data(), 0, shape, strides, DType::kF32, data->mutable_data());
     return rearranged_[key] = Initializer(Unique(StrCat(t.name, "/", tag)), DType::kF32, shape, std::move(data));
   }
 

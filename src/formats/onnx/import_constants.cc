@@ -54,7 +54,7 @@ bool IsComparison(Arithmetic what) { return what >= Arithmetic::kEqual; }
 std::shared_ptr<ConstData> Spread(OnnxLowering& n, const OnnxTensor& t, const Dims& shape) {
   const std::shared_ptr<ConstData> data = n.NewData(shape, t.dtype);
   if (data != nullptr) {
-    GatherStrided(t.data->data(), 0, shape, BroadcastStrides(t.shape, shape), SizeOf(t.dtype), data->mutable_data());
+    GatherStrided(t.data->data(), 0, shape, BroadcastStrides(t.shape, shape), t.dtype, data->mutable_data());
   }
   return data;
 }
@@ -203,7 +203,7 @@ void ImportConstantOfShape(OnnxLowering& n) {
   const std::shared_ptr<ConstData> data = n.NewData(shape, dtype);
   if (data == nullptr) return;
   if (value != nullptr) {
-    GatherStrided(value->t.data->data(), 0, shape, Dims::Filled(shape.rank(), 0), SizeOf(dtype), data->mutable_data());
+    GatherStrided(value->t.data->data(), 0, shape, Dims::Filled(shape.rank(), 0), dtype, data->mutable_data());
   }
   n.SetConstant(0, shape, data, dtype);
 }

@@ -21,7 +21,7 @@ TensorId FullyConnectedWeights(OnnxLowering& n, const OnnxTensor& b, bool transp
   if (alpha == 1.0f) return n.Rearranged(b, "oi", shape, strides);
   const std::shared_ptr<ConstData> data = n.NewData(shape);
   if (data == nullptr) return kNoTensor;
-  GatherStrided(b.data->data(), 0, shape, strides, SizeOf(DType::kF32), data->mutable_data());
+  GatherStrided(b.data->data(), 0, shape, strides, DType::kF32, data->mutable_data());
   for (int64_t i = 0; i < shape.Count(); ++i) data->as<float>()[i] *= alpha;
   return n.AddConstant(n.OutputName() + "/weights", shape, data);
 }

@@ -133,7 +133,7 @@ void ImportTranspose(OnnxLowering& n) {
     }
     const OnnxTensor& c = *x->constant;
     const std::shared_ptr<ConstData> data = n.NewData(shape, c.dtype);
-    if (data != nullptr) GatherStrided(c.data->data(), 0, shape, strides, SizeOf(c.dtype), data->mutable_data());
+    if (data != nullptr) GatherStrided(c.data->data(), 0, shape, strides, c.dtype, data->mutable_data());
     return n.SetConstant(0, shape, data, c.dtype);
   }
   if (std::is_sorted(perm.begin(), perm.end())) return n.SetAlias(0, x);
@@ -211,7 +211,7 @@ void EmitSlice(OnnxLowering& n, int output, const OnnxValuePtr& x, const Dims& b
     const Dims strides = DenseStrides(x->shape);
     int64_t offset = 0;
     for (int i = 0; i < begin.rank(); ++i) offset += begin[i] * strides[i];
-    GatherStrided(c.data->data(), offset, size, strides, SizeOf(c.dtype), data->mutable_data());
+    GatherStrided(c.data->data(), offset, size, strides, c.dtype, data->mutable_data());
     return n.SetConstant(output, shape != nullptr ? *shape : size, data, c.dtype);
   }
   if (size.Count() == 0) return n.Fail(Unsupported("cuts out nothing: ", ToString(size), " of ", ToString(x->shape)));
@@ -406,7 +406,7 @@ void ImportExpand(OnnxLowering& n) {
   const OnnxTensor& c = *x->constant;
   const std::shared_ptr<ConstData> data = n.NewData(*shape, c.dtype);
   if (data == nullptr) return;
-  GatherStrided(c.data->data(), 0, *shape, BroadcastStrides(x->shape, *shape), SizeOf(c.dtype), data->mutable_data());
+  GatherStrided(c.data->data(), 0, *shape, BroadcastStrides(x->shape, *shape), c.dtype, data->mutable_data());
   n.SetConstant(0, *shape, data, c.dtype);
 }
 

@@ -46,20 +46,34 @@ Dims BroadcastStrides(const Dims& shape, const Dims& to) {
   return out;
 }
 
-void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes,
-                   void* out) {
-  const int64_t count = shape.Count();
-  const auto* from = static_cast<const std::byte*>(in);
-  auto* to = static_cast<std::byte*>(out);
+namespace {
+
+template <typename T>
+void GatherTyped(const T* in, const Dims& shape, const Dims& strides, T* out) {
+  const int last = shape.rank() - 1;
+  const int64_t columns = last < 0 ? 1 : shape[last], step = last < 0 ? 0 : strides[last];
   Dims at = Dims::Filled(shape.rank(), 0);
-  for (int64_t k = 0; k < count; ++k) {
-    std::memcpy(to + k * element_bytes, from + offset * element_bytes, static_cast<size_t>(element_bytes));
-    for (int axis = shape.rank() - 1; axis >= 0; --axis) {
-      offset += strides[axis];
+  while (true) {
+    for (int64_t i = 0; i < columns; ++i) *out++ = in[i * step];
+    int axis = last - 1;
+    for (; axis >= 0; --axis) {
+      in += strides[axis];
       if (++at[axis] < shape[axis]) break;
-      offset -= strides[axis] * shape[axis];
+      in -= strides[axis] * shape[axis];
       at[axis] = 0;
     }
+    if (axis < 0) return;
+  }
+}
+
+}  // namespace
+
+void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, DType dtype, void* out) {
+  if (shape.Count() == 0) return;
+  if (dtype == DType::kI64) {
+    GatherTyped(static_cast<const int64_t*>(in) + offset, shape, strides, static_cast<int64_t*>(out));
+  } else {
+    GatherTyped(static_cast<const float*>(in) + offset, shape, strides, static_cast<float*>(out));
   }
 }
 
@@ -215,7 +229,7 @@ TensorId OnnxLowering::Rearranged(const OnnxTensor& source, const std::string& t
   if (found != state_.weights.end()) return found->second;
   const std::shared_ptr<ConstData> data = NewData(shape);
   if (data == nullptr) return kNoTensor;
-  GatherStrided(source.data->data(), 0, shape, source_strides, SizeOf(DType::kF32), data->mutable_data());
+  GatherStrided(source.data->data(), 0, shape, source_strides, DType::kF32, data->mutable_data());
   const TensorId id = AddConstant(StrCat(source.name, "/", tag), shape, data);
   if (id != kNoTensor) state_.weights.emplace(key, id);
   return id;

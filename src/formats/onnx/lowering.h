@@ -147,8 +147,7 @@ const OnnxHandlerTable& OnnxConstantHandlers();
 std::optional<Dims> BroadcastShape(const Dims& a, const Dims& b);
 // Strides of `shape` when read as the broadcast `to` (0 on repeated axes). `to` came from BroadcastShape with it.
 Dims BroadcastStrides(const Dims& shape, const Dims& to);
-// Walks `shape` in row-major order and copies out[k] = in[offset of k under `strides`], elements of `element_bytes`.
-void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, int64_t element_bytes,
-                   void* out);
+// Walks `shape` in row-major order and copies out[k] = in[offset + the offset of k under `strides`]. f32 or i64.
+void GatherStrided(const void* in, int64_t offset, const Dims& shape, const Dims& strides, DType dtype, void* out);
 
 }  // namespace plait
