@@ -19,7 +19,7 @@ bool RecognizeGelu(Graph* graph);       // x * 0.5 * (1 + erf(x / sqrt 2)) in it
 bool RecognizeLayerNorm(Graph* graph);  // mean, subtract, square, mean, add epsilon, sqrt, divide, scale, shift
 bool RecognizeActivations(Graph* graph);  // x * sigmoid(x), x * hardsigmoid(x), x / 6 + 0.5 clamped
 bool CancelTransposes(Graph* graph);    // moves Transposes through elementwise operators, Concat, Pad, ReduceMean, Softmax; removes inverse pairs
-bool SimplifyViews(Graph* graph);       // identity Reshape/Slice/Transpose/Copy, chains of them, Transposes that move no byte become Reshapes, MatMul of a constant becomes FullyConnected, Concat of a prefix Concat reuses it
+bool SimplifyViews(Graph* graph);       // identity Reshape/Slice/Transpose/Copy, chains of them, Transposes that move no byte become Reshapes, MatMul of a constant becomes FullyConnected, Concat of a prefix Concat reuses it, equal operators of equal operands become one
 bool RemoveDeadCode(Graph* graph);      // operators and constants that no output needs
 
 }  // namespace plait

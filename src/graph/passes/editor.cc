@@ -9,6 +9,8 @@ namespace plait {
 
 Editor::Editor(Graph graph) : graph_(std::move(graph)) {
   const size_t tensors = graph_.tensors.size();
+  constexpr int64_t kVisitsPerOperator = 16, kLeastVisits = 100000;
+  layout_visits_left = kVisitsPerOperator * graph_.op_count() + kLeastVisits;
   alive_.assign(graph_.ops.size(), true);
   producers_ = graph_.Producers();
   uses_.resize(tensors);
@@ -58,8 +60,16 @@ std::vector<OpId> Editor::Order() const {
 }
 
 std::string Editor::UniqueName(const std::string& hint, std::unordered_set<std::string>* names) {
-  std::string name = hint;
-  while (!names->insert(name).second) name = hint + "." + std::to_string(++name_counter_);
+  // A number that an earlier call appended is dropped first, and very long names are cut, so that names do not grow with every rewrite.
+  constexpr size_t kLongest = 1 << 15;
+  std::string base = hint.substr(0, kLongest);
+  if (names->insert(base).second) return base;
+  const size_t dot = base.find_last_not_of("0123456789");
+  if (dot != std::string::npos && dot > 0 && dot + 1 < base.size() && base[dot] == '.') base.resize(dot);
+  std::string name;
+  do {
+    name = base + "." + std::to_string(++name_counter_);
+  } while (!names->insert(name).second);
   return name;
 }
 
@@ -218,6 +228,10 @@ void Editor::DropUnreadConstants() {
 }
 
 void Editor::EraseUnread(std::vector<TensorId> candidates) {
+  if (holds_ > 0) {
+    held_.insert(held_.end(), candidates.begin(), candidates.end());
+    return;
+  }
   while (!candidates.empty()) {
     const TensorId t = candidates.back();
     candidates.pop_back();
@@ -233,7 +247,6 @@ void Editor::EraseUnread(std::vector<TensorId> candidates) {
 }
 
 Graph Editor::Finish() {
-  if (!changed_) return std::move(graph_);
   Graph out;
   out.name = std::move(graph_.name);
   const std::vector<OpId> order = Order();

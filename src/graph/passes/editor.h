@@ -30,7 +30,8 @@ class Editor {
   OpId producer(TensorId id) const { return producers_[static_cast<size_t>(id)]; }
   const std::set<Use>& uses(TensorId id) const { return uses_[static_cast<size_t>(id)]; }
   bool is_output(TensorId id) const { return is_output_[static_cast<size_t>(id)]; }
-  bool changed() const { return changed_; }
+  bool changed() const { return changed_; }  // since the beginning, or since ClearChanged()
+  void ClearChanged() { changed_ = false; }
 
   const Tensor& input(OpId id, int i) const { return graph_.input(op(id), i); }
   const Tensor& output(OpId id) const { return graph_.output(op(id)); }
@@ -67,6 +68,24 @@ class Editor {
   void Erase(OpId id);
   void DropUnreadConstants();
 
+  // While one lives, operators that nothing reads stay: rewrites of many operators at once pass tensors from hand to hand.
+  class Hold {
+   public:
+    explicit Hold(Editor& editor) : editor_(editor) { ++editor_.holds_; }
+    ~Hold() {
+      if (--editor_.holds_ == 0) editor_.EraseUnread(std::exchange(editor_.held_, {}));
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Editor& editor_;
+  };
+
+  // What CancelTransposes may still spend on looking at layouts of this graph, in tensors visited: a graph can be made whose regions
+  // all grow over the whole graph and pay one Transpose at a time. Networks use a few visits an operator.
+  int64_t layout_visits_left = 0;
+
   // The edited graph without what was erased. The editor is empty afterwards.
   Graph Finish();
 
@@ -85,6 +104,8 @@ class Editor {
   std::vector<bool> is_output_;
   std::unordered_set<std::string> tensor_names_, op_names_;
   int64_t name_counter_ = 0;
+  int holds_ = 0;
+  std::vector<TensorId> held_;  // what may have become unread meanwhile
   bool changed_ = false;
 };
 

@@ -2,7 +2,6 @@
 #include <algorithm>
 #include <limits>
 
-#include "src/graph/operators.h"
 #include "src/graph/passes/editor.h"
 
 namespace plait {
@@ -30,29 +29,39 @@ Clamp Chained(const Clamp& first, const Clamp& second) {
   return {std::clamp(first.min, second.min, second.max), std::clamp(first.max, second.min, second.max)};
 }
 
-bool FuseClamp(Editor& editor, OpId id) {
-  const Clamp clamp = editor.op(id).as<UnaryAttrs>().clamp;
-  // A Reshape in between changes nothing elementwise. A short chain of them is all that exporters write.
-  constexpr int kMostReshapes = 4;
-  TensorId tensor = editor.op(id).inputs[0];
-  OpId reader = id;
+// The operator that computes `tensor`, through Reshapes, if only `reader` reads it and it can apply a clamp; else kNoOp.
+OpId ClampTarget(const Editor& editor, TensorId tensor, OpId reader) {
+  constexpr int kMostReshapes = 4;  // exporters write one or two
   for (int i = 0; i <= kMostReshapes; ++i) {
     const OpId p = editor.producer(tensor);
-    if (p == kNoOp || editor.OnlyReader(tensor) != reader) return false;
-    if (editor.op(p).kind == OpKind::kReshape) {
-      reader = p;
-      tensor = editor.op(p).inputs[0];
-      continue;
+    if (p == kNoOp || editor.OnlyReader(tensor) != reader) return kNoOp;
+    if (editor.op(p).kind != OpKind::kReshape) {
+      OpAttrs attrs = editor.op(p).attrs;
+      return MutableClamp(editor.op(p).kind, &attrs) != nullptr ? p : kNoOp;
     }
-    OpAttrs attrs = editor.op(p).attrs;
-    Clamp* fused = MutableClamp(editor.op(p).kind, &attrs);
-    if (fused == nullptr) return false;
-    *fused = Chained(*fused, clamp);
-    editor.SetAttrs(p, std::move(attrs));
-    editor.TakeOver(editor.producer(editor.op(id).inputs[0]), id);
-    return true;
+    reader = p;
+    tensor = editor.op(p).inputs[0];
   }
-  return false;
+  return kNoOp;
+}
+
+void FuseClamp(Editor& editor, OpId id) {
+  const Clamp clamp = editor.op(id).as<UnaryAttrs>().clamp;
+  const OpId before = editor.producer(editor.op(id).inputs[0]);
+  std::vector<OpId> targets;
+  if (before != kNoOp && editor.op(before).kind == OpKind::kConcat && editor.OnlyReader(editor.op(before).output) == id) {
+    for (const TensorId operand : editor.op(before).inputs) targets.push_back(ClampTarget(editor, operand, before));
+  } else {
+    targets.push_back(ClampTarget(editor, editor.op(id).inputs[0], id));
+  }
+  if (std::find(targets.begin(), targets.end(), kNoOp) != targets.end()) return;
+  for (const OpId target : targets) {
+    OpAttrs attrs = editor.op(target).attrs;
+    Clamp* fused = MutableClamp(editor.op(target).kind, &attrs);
+    *fused = Chained(*fused, clamp);
+    editor.SetAttrs(target, std::move(attrs));
+  }
+  editor.TakeOver(before, id);
 }
 
 // Padding of the image axes only, as 32-bit numbers.

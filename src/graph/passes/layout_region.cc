@@ -41,8 +41,9 @@ TensorId TransposedTensor(Editor& editor, TensorId tensor, const Perm& perm) {
   if (IsIdentity(perm)) return tensor;
   const OpId existing = FindTranspose(editor, tensor, perm);
   if (existing != kNoOp) return editor.op(existing).output;
-  const std::string name = editor.tensor(tensor).name + ".transposed";
-  return editor.AddOp(name, editor.producer(tensor), OpKind::kTranspose, {tensor}, TransposeAttrs{perm});
+  constexpr char kSuffix[] = ".transposed";
+  const std::string& name = editor.tensor(tensor).name;
+  return editor.AddOp(name.substr(0, name.find(kSuffix)) + kSuffix, editor.producer(tensor), OpKind::kTranspose, {tensor}, TransposeAttrs{perm});
 }
 
 }  // namespace
@@ -141,7 +142,7 @@ void LayoutRegion::CountBorder(const Editor& editor, TensorId t, TransposeCost* 
     if (IsInside(use.first)) continue;
     const Operator& reader = editor.op(use.first);
     if (reader.kind == OpKind::kTranspose) {
-      if (!computed_inside) continue;
+      if (!computed_inside || Assigned(reader.output)) continue;  // in the latter case it counts where its output is looked at
       const Perm& own = reader.as<TransposeAttrs>().perm;
       before->Add(shape, own);
       after->Add(Permuted(shape, perm), Compose(Inverse(perm), own));
@@ -159,12 +160,15 @@ void LayoutRegion::CountBorder(const Editor& editor, TensorId t, TransposeCost* 
     return;
   }
   const TensorId source = editor.op(p).inputs[0];
-  const Dims& source_shape = editor.tensor(source).shape;
   const Perm& own = editor.op(p).as<TransposeAttrs>().perm;
-  const Perm total = Compose(own, perm);
-  before->Add(source_shape, own);
-  if (old_needed) after->Add(source_shape, own);
-  if (FindTranspose(editor, source, total) == kNoOp) after->Add(source_shape, total);
+  before->Add(editor.tensor(source).shape, own);
+  // The Transpose may read another tensor of the region, which changes, too.
+  const bool source_changes = Assigned(source) && editor.producer(source) != kNoOp && IsInside(editor.producer(source));
+  const Dims source_shape = source_changes ? Permuted(editor.tensor(source).shape, perms_.at(source)) : editor.tensor(source).shape;
+  const Perm now = source_changes ? Compose(Inverse(perms_.at(source)), own) : own;
+  const Perm total = Compose(now, perm);
+  if (old_needed) after->Add(source_shape, now);
+  if (source_changes || FindTranspose(editor, source, total) == kNoOp) after->Add(source_shape, total);
 }
 
 bool LayoutRegion::Pays(const Editor& editor) const {
@@ -210,6 +214,7 @@ bool LayoutRegion::RewriteConstants(Editor& editor, OpId id, std::vector<std::pa
 }
 
 bool LayoutRegion::Apply(Editor& editor) const {
+  const Editor::Hold hold(editor);
   std::vector<std::pair<Use, TensorId>> inputs;  // what region operators read instead
   for (const OpId id : ops_) {
     if (!RewriteConstants(editor, id, &inputs)) return false;
@@ -217,30 +222,9 @@ bool LayoutRegion::Apply(Editor& editor) const {
   std::vector<std::pair<OpId, OpAttrs>> attrs;
   for (const OpId id : ops_) attrs.emplace_back(id, RewrittenAttrs(editor, id));
 
-  struct Outside {
-    TensorId tensor, stored;
-    Perm perm;
-    std::vector<Use> readers;
-  };
-  std::vector<Outside> outside;  // tensors computed inside and read outside
-  // Tensors computed inside change their shapes first: the Transposes below are shaped after them.
-  std::unordered_map<TensorId, TensorId> stored;
-  for (const TensorId t : tensors_) {
-    const OpId p = editor.producer(t);
-    if (p == kNoOp || !IsInside(p)) continue;
-    const Dims shape = Permuted(editor.tensor(t).shape, perms_.at(t));
-    TensorId now = t;
-    if (editor.is_output(t)) {
-      now = editor.DetachOutput(p, shape);
-    } else {
-      editor.SetShape(t, shape);
-    }
-    stored[t] = now;
-    Outside& entry = outside.emplace_back(Outside{t, now, perms_.at(t), {}});
-    for (const Use& use : editor.uses(t)) {
-      if (!IsInside(use.first)) entry.readers.push_back(use);
-    }
-  }
+  std::unordered_map<TensorId, TensorId> stored;  // by tensor: the one that holds it in the new order
+  const std::vector<Border> borders = ChangeComputedTensors(editor, &stored);
+  const std::vector<OpId> inverse = RewriteTransposesBehind(editor, borders);
   for (const TensorId t : tensors_) {
     if (stored.count(t) > 0) continue;
     const OpId transpose = editor.ProducerOfKind(t, OpKind::kTranspose);
@@ -256,31 +240,55 @@ bool LayoutRegion::Apply(Editor& editor) const {
   }
   for (const auto& [use, tensor] : inputs) editor.SetInput(use.first, use.second, tensor);
   for (auto& [id, changed] : attrs) editor.SetAttrs(id, std::move(changed));
+  ServeOldReaders(editor, borders);
+  // Last, because it renames tensors.
+  for (const OpId id : inverse) editor.Replace(editor.op(id).output, editor.op(id).inputs[0]);
+  return true;
+}
 
-  std::vector<OpId> inverse;  // Transposes outside that undo what was done: removed last, because that renames tensors
-  for (const Outside& o : outside) {
-    TensorId old = kNoTensor;
-    if (editor.is_output(o.tensor)) {
-      editor.AddOpFor(o.tensor, editor.tensor(o.tensor).name + ".transposed", editor.producer(o.stored), OpKind::kTranspose, {o.stored},
-                      TransposeAttrs{Inverse(o.perm)});
-      old = o.tensor;
+std::vector<LayoutRegion::Border> LayoutRegion::ChangeComputedTensors(Editor& editor, std::unordered_map<TensorId, TensorId>* stored) const {
+  std::vector<Border> borders;
+  for (const TensorId t : tensors_) {
+    const OpId p = editor.producer(t);
+    if (p == kNoOp || !IsInside(p)) continue;
+    const Dims shape = Permuted(editor.tensor(t).shape, perms_.at(t));
+    Border border{t, t, Inverse(perms_.at(t)), {}};
+    for (const Use& use : editor.uses(t)) {
+      if (!IsInside(use.first)) border.readers.push_back(use);
     }
-    for (const Use& use : o.readers) {
-      const Operator reader = editor.op(use.first);
-      if (reader.kind == OpKind::kTranspose) {
-        const Perm total = Compose(Inverse(o.perm), reader.as<TransposeAttrs>().perm);
-        editor.Become(use.first, OpKind::kTranspose, {o.stored}, TransposeAttrs{total});
-        if (IsIdentity(total)) inverse.push_back(use.first);
-        continue;
-      }
-      if (old == kNoTensor) old = TransposedTensor(editor, o.stored, Inverse(o.perm));
+    if (editor.is_output(t)) {
+      border.stored = editor.DetachOutput(p, shape);
+      editor.AddOpFor(t, editor.tensor(t).name + ".transposed", p, OpKind::kTranspose, {border.stored}, TransposeAttrs{border.back});
+    } else {
+      editor.SetShape(t, shape);
+    }
+    (*stored)[t] = border.stored;
+    borders.push_back(std::move(border));
+  }
+  return borders;
+}
+
+std::vector<OpId> LayoutRegion::RewriteTransposesBehind(Editor& editor, const std::vector<Border>& borders) const {
+  std::vector<OpId> inverse;
+  for (const Border& border : borders) {
+    for (const Use& use : border.readers) {
+      if (editor.op(use.first).kind != OpKind::kTranspose) continue;
+      const Perm total = Compose(border.back, editor.op(use.first).as<TransposeAttrs>().perm);
+      editor.Become(use.first, OpKind::kTranspose, {border.stored}, TransposeAttrs{total});
+      if (IsIdentity(total)) inverse.push_back(use.first);
+    }
+  }
+  return inverse;
+}
+
+void LayoutRegion::ServeOldReaders(Editor& editor, const std::vector<Border>& borders) const {
+  for (const Border& border : borders) {
+    for (const Use& use : border.readers) {
+      if (editor.op(use.first).kind == OpKind::kTranspose) continue;
+      const TensorId old = editor.is_output(border.tensor) ? border.tensor : TransposedTensor(editor, border.stored, border.back);
       editor.SetInput(use.first, use.second, old);
     }
   }
-  for (const OpId id : inverse) {
-    if (editor.alive(id)) editor.Replace(editor.op(id).output, editor.op(id).inputs[0]);
-  }
-  return true;
 }
 
 }  // namespace plait

@@ -38,6 +38,12 @@ class LayoutRegion {
   bool Apply(Editor& editor) const;
 
  private:
+  // A tensor computed inside, and what reads it outside.
+  struct Border {
+    TensorId tensor, stored;    // stored: in the new order
+    Perm back;                  // from the new order to the old
+    std::vector<Use> readers;
+  };
   using TensorPerms = std::vector<std::pair<TensorId, Perm>>;
   // What storing `tensor` transposed by `perm` means for the other tensors of an operator that computes the same then; nullopt if it does not.
   static std::optional<TensorPerms> Consequences(const Editor& editor, OpId op, TensorId tensor, const Perm& perm);
@@ -48,6 +54,10 @@ class LayoutRegion {
   OpAttrs RewrittenAttrs(const Editor& editor, OpId op) const;
   // By operand: the transposed constants that an operator reads instead of its own; false if memory is short.
   bool RewriteConstants(Editor& editor, OpId op, std::vector<std::pair<Use, TensorId>>* replaced) const;
+  // The steps of Apply(), in this order: FindTranspose() must not meet a Transpose whose operand has changed and which has not.
+  std::vector<Border> ChangeComputedTensors(Editor& editor, std::unordered_map<TensorId, TensorId>* stored) const;
+  std::vector<OpId> RewriteTransposesBehind(Editor& editor, const std::vector<Border>& borders) const;  // those that became the identity
+  void ServeOldReaders(Editor& editor, const std::vector<Border>& borders) const;
 
   std::vector<TensorId> tensors_;  // stored otherwise than before, in the order in which they were met
   std::unordered_map<TensorId, Perm> perms_;

@@ -40,16 +40,15 @@ Result<Graph> Optimize(const Graph& graph) {
   constexpr void (*kPasses[])(Editor&) = {RemoveDeadCode,       FoldConstants, CancelTransposes, SimplifyViews, RecognizeGelu, RecognizeLayerNorm,
                                           RecognizeActivations, FoldBatchNorm, FuseBias,         FusePadding,   FuseClamps};
   constexpr int kMostRounds = 32;  // two or three are the rule; the bound is for graphs that are made to be slow
-  Graph current = graph;
+  Editor editor(graph);
   for (int round = 0; round < kMostRounds; ++round) {
-    Editor editor(std::move(current));
+    editor.ClearChanged();
     for (const auto pass : kPasses) pass(editor);
-    const bool changed = editor.changed();
-    current = editor.Finish();
-    if (!changed) break;
+    if (!editor.changed()) break;
   }
-  PLAIT_RETURN_IF_ERROR(Validate(current));
-  return current;
+  Graph optimized = editor.Finish();
+  PLAIT_RETURN_IF_ERROR(Validate(optimized));
+  return optimized;
 }
 
 }  // namespace plait

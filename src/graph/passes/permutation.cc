@@ -87,25 +87,40 @@ std::optional<Perm> ThroughReshape(const Dims& x, const Dims& y, const Perm& per
   return out;
 }
 
+namespace {
+
+// Copies elements of one size into row-major order; `strides` (elements) say where each axis of the result lies in `from`.
+template <typename T>
+void CopyStrided(const T* from, const Dims& size, const Dims& strides, T* to) {
+  const int outer_rank = size.rank() - 1;
+  const int64_t inner = size[outer_rank], inner_stride = strides[outer_rank];
+  Dims index = Dims::Filled(size.rank(), 0);
+  for (int64_t rows = size.Count() / inner; rows > 0; --rows, to += inner) {
+    for (int64_t i = 0; i < inner; ++i) to[i] = from[i * inner_stride];
+    for (int i = outer_rank - 1; i >= 0; --i) {
+      from += strides[i];
+      if (++index[i] < size[i]) break;
+      from -= size[i] * strides[i];
+      index[i] = 0;
+    }
+  }
+}
+
+}  // namespace
+
 std::shared_ptr<const ConstData> TransposedData(const Tensor& constant, const Dims& shape, const Perm& perm) {
   std::shared_ptr<ConstData> data = ConstData::Allocate(constant.bytes());
   if (data == nullptr) return nullptr;
-  const int rank = shape.rank();
-  const Dims from_strides = DenseStrides(shape);
-  const Dims size = Permuted(shape, perm), strides = Permuted(from_strides, perm);
-  const auto element = static_cast<size_t>(SizeOf(constant.dtype));
-  const char* from = constant.data->as<char>();
-  char* to = data->as<char>();
-  Dims index = Dims::Filled(rank, 0);
-  int64_t offset = 0;
-  for (int64_t n = shape.Count(); n > 0; --n, to += element) {
-    std::memcpy(to, from + offset * static_cast<int64_t>(element), element);
-    for (int i = rank - 1; i >= 0; --i) {
-      offset += strides[i];
-      if (++index[i] < size[i]) break;
-      offset -= size[i] * strides[i];
-      index[i] = 0;
-    }
+  if (MovesNoByte(shape, perm)) {
+    std::memcpy(data->mutable_data(), constant.data->data(), static_cast<size_t>(data->bytes()));
+    return data;
+  }
+  const Dims size = Permuted(shape, perm), strides = Permuted(DenseStrides(shape), perm);
+  switch (SizeOf(constant.dtype)) {
+    case 1: CopyStrided(constant.data->as<uint8_t>(), size, strides, data->as<uint8_t>()); break;
+    case 2: CopyStrided(constant.data->as<uint16_t>(), size, strides, data->as<uint16_t>()); break;
+    case 4: CopyStrided(constant.data->as<uint32_t>(), size, strides, data->as<uint32_t>()); break;
+    default: CopyStrided(constant.data->as<uint64_t>(), size, strides, data->as<uint64_t>()); break;
   }
   return data;
 }

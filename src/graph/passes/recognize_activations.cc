@@ -32,29 +32,29 @@ void Shift(double by, ClampedLine* line) {
   line->clamp.max = static_cast<float>(line->clamp.max + by);
 }
 
-// One operator of the chain, applied after what `line` holds. False if it is something else.
-bool ApplyOperator(const Editor& editor, OpId id, ClampedLine* line) {
-  if (editor.op(id).kind == OpKind::kUnary && editor.op(id).as<UnaryAttrs>().kind == UnaryKind::kClamp) {
-    ApplyClamp(editor.op(id).as<UnaryAttrs>().clamp, line);
-    return true;
+// Applies one operator of the chain after what `line` holds; returns the operand that the chain goes on with, kNoTensor if the
+// operator is something else.
+TensorId ApplyOperator(const Editor& editor, OpId id, ClampedLine* line) {
+  const Operator& op = editor.op(id);
+  if (op.kind == OpKind::kUnary && op.as<UnaryAttrs>().kind == UnaryKind::kClamp) {
+    ApplyClamp(op.as<UnaryAttrs>().clamp, line);
+    return op.inputs[0];
   }
+  TensorId operand = kNoTensor;
   if (const auto add = MatchScalar(editor, id, BinaryKind::kAdd)) {
     Shift(add->value, line);
+    operand = add->other;
   } else if (const auto mul = MatchScalar(editor, id, BinaryKind::kMul); mul && mul->value > 0) {
     Scale(mul->value, line);
+    operand = mul->other;
   } else if (const auto div = MatchScalar(editor, id, BinaryKind::kDiv); div && !div->scalar_first && div->value > 0) {
     Scale(1.0 / div->value, line);
+    operand = div->other;
   } else {
-    return false;
+    return kNoTensor;
   }
-  ApplyClamp(editor.op(id).as<BinaryAttrs>().clamp, line);
-  return true;
-}
-
-// The operand that is not a scalar constant.
-TensorId ChainOperand(const Editor& editor, OpId id) {
-  const std::vector<TensorId>& in = editor.op(id).inputs;
-  return in.size() == 2 && ScalarOf(editor, in[0]) ? in[1] : in[0];
+  ApplyClamp(op.as<BinaryAttrs>().clamp, line);
+  return operand;
 }
 
 bool IsHardSigmoid(const ClampedLine& line, double scale) {
@@ -71,9 +71,9 @@ TensorId MatchHardSigmoid(const Editor& editor, TensorId tensor, double scale) {
     if (p == kNoOp) break;
     if (scale == 1 && UnaryProducer(editor, tensor, UnaryKind::kHardSigmoid) != kNoOp && chain.empty()) return editor.op(p).inputs[0];
     ClampedLine probe;
-    if (!ApplyOperator(editor, p, &probe)) break;
+    tensor = ApplyOperator(editor, p, &probe);
+    if (tensor == kNoTensor) break;
     chain.push_back(p);
-    tensor = ChainOperand(editor, p);
     ClampedLine line{tensor};
     for (auto o = chain.rbegin(); o != chain.rend(); ++o) ApplyOperator(editor, *o, &line);
     if (IsHardSigmoid(line, scale)) return tensor;

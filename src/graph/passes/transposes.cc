@@ -79,8 +79,9 @@ class Canceller {
   static bool IsTranspose(const Editor& editor, OpId id) { return editor.alive(id) && editor.op(id).kind == OpKind::kTranspose; }
 
   bool Try(Editor& editor, TensorId seed, const Perm& perm) {
-    if (rejected_.count({seed, perm}) > 0) return false;
+    if (editor.layout_visits_left <= 0 || rejected_.count({seed, perm}) > 0) return false;
     const LayoutRegion region(editor, seed, perm);
+    editor.layout_visits_left -= static_cast<int64_t>(region.tensors().size());
     if (!region.empty() && region.Pays(editor)) return region.Apply(editor);
     // The same region would grow from any of its tensors.
     for (const TensorId t : region.tensors()) rejected_.insert({t, region.perm(t)});

@@ -1,4 +1,4 @@
-// Views that show nothing new, and operators that are other operators in disguise.
+// Views that show nothing new, operators that stand twice, and operators that are others in disguise.
 #include <algorithm>
 #include <map>
 #include <optional>
@@ -109,16 +109,18 @@ void SimplifyOne(Editor& editor, OpId id) {
   if (IsNothing(editor, id)) editor.Replace(editor.op(id).output, editor.op(id).inputs[0]);
 }
 
-// Reshapes, Slices and Transposes of one tensor that are alike become one.
-void MergeEqualViews(Editor& editor, TensorId x) {
+// Operators that compute the same from the same operands become one.
+void MergeEqualReaders(Editor& editor, TensorId x) {
   std::vector<OpId> seen;
   const std::set<Use> readers = editor.uses(x);
   constexpr size_t kMostKinds = 16;  // keeps a wide fan-out linear
   for (const Use& use : readers) {
-    if (!editor.alive(use.first)) continue;
+    if (!editor.alive(use.first) || use.second != 0) continue;
     const Operator op = editor.op(use.first);
-    if (op.kind != OpKind::kReshape && op.kind != OpKind::kSlice && op.kind != OpKind::kTranspose) continue;
-    const auto same = std::find_if(seen.begin(), seen.end(), [&](OpId o) { return editor.op(o).kind == op.kind && editor.op(o).attrs == op.attrs; });
+    const auto same = std::find_if(seen.begin(), seen.end(), [&](OpId o) {
+      const Operator& other = editor.op(o);
+      return other.kind == op.kind && other.inputs == op.inputs && other.attrs == op.attrs;
+    });
     if (same == seen.end()) {
       if (seen.size() < kMostKinds) seen.push_back(use.first);
     } else if (!editor.is_output(op.output)) {
@@ -171,12 +173,12 @@ class PrefixConcats {
 
 void SimplifyViews(Editor& editor) {
   PrefixConcats concats;
-  for (const TensorId t : editor.graph().inputs) MergeEqualViews(editor, t);
+  for (const TensorId t : editor.graph().inputs) MergeEqualReaders(editor, t);
   for (const OpId id : editor.Order()) {
     if (!editor.alive(id)) continue;
     SimplifyOne(editor, id);
     if (!editor.alive(id)) continue;
-    MergeEqualViews(editor, editor.op(id).output);
+    MergeEqualReaders(editor, editor.op(id).output);
     if ( editor.op(id).kind == OpKind::kConcat) concats.Visit(editor, id);
   }
 }
