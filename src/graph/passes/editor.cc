@@ -9,7 +9,7 @@ namespace plait {
 
 Editor::Editor(Graph graph) : graph_(std::move(graph)) {
   const size_t tensors = graph_.tensors.size();
-  constexpr int64_t kVisitsPerOperator = 16, kLeastVisits = 100000;
+  constexpr int64_t kVisitsPerOperator = 4, kLeastVisits = 100000;
   layout_visits_left = kVisitsPerOperator * graph_.op_count() + kLeastVisits;
   alive_.assign(graph_.ops.size(), true);
   producers_ = graph_.Producers();

@@ -196,12 +196,13 @@ OpAttrs LayoutRegion::RewrittenAttrs(const Editor& editor, OpId id) const {
 }
 
 bool LayoutRegion::RewriteConstants(Editor& editor, OpId id, std::vector<std::pair<Use, TensorId>>* replaced) const {
-  const Operator op = editor.op(id);
-  const std::optional<Perm> perm = Assigned(op.output);
-  if (!perm || (op.kind != OpKind::kBinary && op.kind != OpKind::kConcat)) return true;
-  for (size_t i = 0; i < op.inputs.size(); ++i) {
-    const Tensor constant = editor.tensor(op.inputs[i]);
-    if (!constant.is_constant() || (op.kind == OpKind::kBinary && constant.shape.Count() == 1)) continue;
+  const OpKind kind = editor.op(id).kind;
+  if (kind != OpKind::kBinary && kind != OpKind::kConcat) return true;
+  const std::optional<Perm> perm = Assigned(editor.op(id).output);
+  for (size_t i = 0; perm && i < editor.op(id).inputs.size(); ++i) {
+    const TensorId operand = editor.op(id).inputs[i];
+    if (!editor.tensor(operand).is_constant() || (kind == OpKind::kBinary && editor.tensor(operand).shape.Count() == 1)) continue;
+    const Tensor constant = editor.tensor(operand);
     Dims shape;
     for (int missing = constant.shape.rank(); missing < static_cast<int>(perm->size()); ++missing) shape.push_back(1);
     for (const int64_t d : constant.shape) shape.push_back(d);
@@ -220,7 +221,10 @@ bool LayoutRegion::Apply(Editor& editor) const {
     if (!RewriteConstants(editor, id, &inputs)) return false;
   }
   std::vector<std::pair<OpId, OpAttrs>> attrs;
-  for (const OpId id : ops_) attrs.emplace_back(id, RewrittenAttrs(editor, id));
+  for (const OpId id : ops_) {
+    const OpKind kind = editor.op(id).kind;
+    if (kind != OpKind::kUnary && kind != OpKind::kBinary) attrs.emplace_back(id, RewrittenAttrs(editor, id));
+  }
 
   std::unordered_map<TensorId, TensorId> stored;  // by tensor: the one that holds it in the new order
   const std::vector<Border> borders = ChangeComputedTensors(editor, &stored);
