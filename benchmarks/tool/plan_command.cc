@@ -27,6 +27,11 @@ Status MakePlan(const PlanOptions& options) {
     std::printf("%s: predicted %.0f us, lower bound %.0f us (gap %.1f %%), %d compute steps, %d handoffs, %d GPU segments; searched in %.1f ms%s\n",
                 options.model.c_str(), schedule.predicted_us, schedule.lower_bound_us, gap * 100, stats.compute_steps, stats.handoffs, stats.segments,
                 planned.planning_us / 1000, planned.from_cache ? " (from the cache)" : "");
+    for (size_t i = 0; i < planned.rounds.size(); ++i) {
+      const TuneRound& round = planned.rounds[i];
+      std::printf("candidate %zu: predicted %.0f us, measured %.0f us, best single lane beside it %.0f us\n", i + 1, round.predicted_us, round.measured_us,
+                  round.best_single_us);
+    }
     if (planned.measured_us > 0) {
       std::printf("measured: %.0f us, best single lane %.0f us; %d options measured, %d avoided\n", planned.measured_us, planned.best_single_us,
                   planned.measured, planned.avoided);
@@ -38,7 +43,11 @@ Status MakePlan(const PlanOptions& options) {
     if (text) std::printf("written to %s\n", options.output.c_str());
   }
   if (options.common.json_file.empty()) return Status();
-  nlohmann::json row = {{"model", options.model}, {"strategy", schedule.strategy}, {"predicted_us", schedule.predicted_us},
+  nlohmann::json rounds = nlohmann::json::array();
+  for (const TuneRound& round : planned.rounds) {
+    rounds.push_back({{"predicted_us", round.predicted_us}, {"measured_us", round.measured_us}, {"best_single_us", round.best_single_us}});
+  }
+  nlohmann::json row = {{"candidates", rounds}, {"model", options.model}, {"strategy", schedule.strategy}, {"predicted_us", schedule.predicted_us},
                         {"lower_bound_us", schedule.lower_bound_us}, {"gap", gap}, {"planning_us", planned.planning_us},
                         {"compute_steps", stats.compute_steps}, {"handoffs", stats.handoffs}, {"segments", stats.segments}, {"waits", stats.waits},
                         {"measured_options", planned.measured}, {"avoided_options", planned.avoided}, {"from_cache", planned.from_cache},

@@ -7,7 +7,6 @@
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
-#include "src/calibrate/tune.h"
 #include "src/platform/affinity.h"
 #include "src/platform/topology.h"
 
@@ -79,6 +78,18 @@ Result<PlannedModel> FromSchedule(std::shared_ptr<const Graph> graph, const std:
   return model;
 }
 
+// What a plan file cannot prove by itself: that its lanes are those of this machine, with kernels that can be cut like that.
+Result<Plan> LoadPlanOn(const Graph& graph, const std::vector<PlanningLane>& lanes, const std::string& path) {
+  PLAIT_ASSIGN_OR_RETURN(Plan plan, LoadPlan(graph, path));
+  bool same = plan.program.lanes.size() == lanes.size();
+  for (size_t i = 0; same && i < lanes.size(); ++i) {
+    same = plan.program.lanes[i].name == lanes[i].spec.name && plan.program.lanes[i].kind == lanes[i].spec.kind;
+  }
+  if (!same) return Corrupt(path, ": was made for other lanes than those of this machine; `plait devices` lists them, `plait plan` makes a new plan");
+  PLAIT_RETURN_IF_ERROR(CheckSchedule(graph, lanes, plan.schedule).Annotated(path));
+  return plan;
+}
+
 }  // namespace
 
 SocProfile LoadCachedProfile(const LaneSet& lanes, const PlanRequest& request) {
@@ -128,6 +139,7 @@ Result<PlannedModel> Search(std::shared_ptr<const Graph> graph, const LaneSet& l
     options.progress = request.progress;
     PLAIT_ASSIGN_OR_RETURN(TuneResult tuned, TunePlan(model.graph, ToMeasure(lanes), profile, options));
     model.planning_us = tuned.planning_us;
+    model.rounds = tuned.rounds;
     model.measured = tuned.measured;
     model.avoided = tuned.avoided;
     model.measured_us = tuned.measured_us;
@@ -164,7 +176,7 @@ Result<PlannedModel> PlanGraph(const Graph& graph, const LaneSet& lanes, const P
                                  request.search.seed, request.tune);
   const std::string path = request.cache_dir.empty() ? "" : request.cache_dir + "/plan-" + Hex(HashText(key)) + ".json";
   if (!path.empty() && request.use_cached_plan) {
-    Result<Plan> kept = LoadPlan(*prepared, path);
+    Result<Plan> kept = LoadPlanOn(*prepared, lanes.Planning(), path);
     if (kept.ok()) {
       PlannedModel model;
       model.graph = std::move(prepared);
@@ -183,8 +195,9 @@ Result<PlannedModel> PlanGraph(const Graph& graph, const LaneSet& lanes, const P
 }
 
 Result<PlannedModel> LoadPlanFor(const Graph& graph, const LaneSet& lanes, const std::string& path) {
-  PLAIT_ASSIGN_OR_RETURN(std::shared_ptr<const Graph> prepared, Prepare(graph, lanes.Planning()));
-  PLAIT_ASSIGN_OR_RETURN(Plan plan, LoadPlan(*prepared, path));
+  const std::vector<PlanningLane> planning = lanes.Planning();
+  PLAIT_ASSIGN_OR_RETURN(std::shared_ptr<const Graph> prepared, Prepare(graph, planning));
+  PLAIT_ASSIGN_OR_RETURN(Plan plan, LoadPlanOn(*prepared, planning, path));
   PlannedModel model;
   model.graph = std::move(prepared);
   model.plan = std::make_shared<Plan>(std::move(plan));

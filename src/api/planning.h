@@ -4,10 +4,12 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "predictors/soc_profile.h"
 #include "src/api/lanes.h"
 #include "src/calibrate/calibrate.h"
+#include "src/calibrate/tune.h"
 #include "src/plan/plan.h"
 #include "src/runtime/session.h"
 
@@ -21,6 +23,7 @@ struct PlannedModel {
   int measured = 0, avoided = 0;        // options measured for this plan; options of the search space that were not
   double best_single_us = 0;            // measured while tuning; 0 if not
   double measured_us = 0;               // of the plan, likewise
+  std::vector<TuneRound> rounds;        // of tuning
 };
 
 struct PlanRequest {
