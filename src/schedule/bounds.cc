@@ -15,14 +15,15 @@ constexpr int64_t kPriceOne = 1 << 16;
 
 class Bounder {
  public:
-  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)), alike_(static_cast<size_t>(net.n)) {
+  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)), after_input_(static_cast<size_t>(net.n)), alike_(static_cast<size_t>(net.n)) {
     std::map<std::vector<std::pair<int64_t, int>>, int> first;
     for (int o = 0; o < net.n; ++o) {
       std::vector<std::pair<int64_t, int>> modes;
       for (int m = 0; m < net.ModeCount(o); ++m) modes.emplace_back(net.Mode(o, m).cost, net.Mode(o, m).min_units);
       const int same = first.try_emplace(std::move(modes), o).first->second;
       alike_[static_cast<size_t>(o)] = same;
-      shortest_[static_cast<size_t>(o)] = same == o ? Shortest(o) : shortest_[static_cast<size_t>(same)];
+      shortest_[static_cast<size_t>(o)] = same == o ? Shortest(o, -1) : shortest_[static_cast<size_t>(same)];
+      after_input_[static_cast<size_t>(o)] = same == o ? ShortestAfterInput(o) : after_input_[static_cast<size_t>(same)];
     }
   }
 
@@ -30,28 +31,37 @@ class Bounder {
     if (net_.n == 0) return 0;
     const Tick least_exit = *std::min_element(net_.exit.begin(), net_.exit.end());
     const Tick path = LongestPath();
-    std::vector<int> cuts;
-    if (std::none_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; })) cuts = CutOperators();
+    const Tick work = StageWork(0, net_.n) + *std::min_element(net_.entry.begin(), net_.entry.end());
+    // By region an operator may start before its producers have ended, so stages would overlap.
+    if (std::any_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; })) return std::max(path, work);
     Tick begin = *std::min_element(net_.entry.begin(), net_.entry.end());
     int before = -1;
-    for (int cut : cuts) {
-      begin += std::max(StageWork(before + 1, cut), StagePath(before, cut)) + shortest_[static_cast<size_t>(cut)];
+    for (int cut : CutOperators()) {
+      begin += std::max(StageWork(before + 1, cut), StagePath(before, cut)) + (net_.IsSource(cut) ? shortest_ : after_input_)[static_cast<size_t>(cut)];
       before = cut;
     }
     const Tick stages = begin + std::max(StageWork(before + 1, net_.n), StagePath(before, net_.n)) + least_exit;
-    return std::max({path, stages, StageWork(0, net_.n) + *std::min_element(net_.entry.begin(), net_.entry.end())});
+    return std::max({path, stages, work});
   }
 
  private:
-  // The shortest time in which the operator can be done once all it reads is everywhere.
-  Tick Shortest(int o) const {
+  // The last part of the inputs ends on some lane; parts on the other lanes wait for its handoff.
+  Tick ShortestAfterInput(int o) const {
+    Tick best = kInfinite;
+    for (int e = 0; e < net_.lanes; ++e) best = std::min(best, Shortest(o, e));
+    return best;
+  }
+
+  // The shortest time in which the operator can be done once all it reads has been made, on lane `from` last; -1: is everywhere.
+  Tick Shortest(int o, int from) const {
     Tick best = kInfinite;
     for (int mode = 0; mode < net_.ModeCount(o); ++mode) {
       const NetMode& m = net_.Mode(o, mode);
       // The U-th smallest of the lanes' least latencies of at least u units.
       std::vector<Tick> times;
       for (int d = 0; d < net_.lanes; ++d) {
-        for (int u = 1; u <= m.units; ++u) times.push_back(net_.Floor(m, d, u));
+        const Tick wait = from < 0 ? 0 : net_.sync[static_cast<size_t>(from * net_.lanes + d)];
+        for (int u = 1; u <= m.units; ++u) times.push_back(net_.Floor(m, d, u) + wait);
       }
       std::nth_element(times.begin(), times.begin() + (m.units - 1), times.end());
       best = std::min(best, times[static_cast<size_t>(m.units - 1)]);
@@ -67,10 +77,13 @@ class Bounder {
     for (int o = 0; o < net_.n; ++o) {
       // With access by region a consumer's part need not wait for the whole producer: only its shortest part is certain.
       Tick start = net_.IsSource(o) ? least_entry : 0;
+      bool waits = false;
       for (int e = net_.in_begin[static_cast<size_t>(o)]; e < net_.in_begin[static_cast<size_t>(o) + 1]; ++e) {
-        if (net_.in_access[static_cast<size_t>(e)] < 0) start = std::max(start, finish[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])]);
+        if (net_.in_access[static_cast<size_t>(e)] >= 0) continue;
+        start = std::max(start, finish[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])]);
+        waits = true;
       }
-      finish[static_cast<size_t>(o)] = start + shortest_[static_cast<size_t>(o)];
+      finish[static_cast<size_t>(o)] = start + (waits ? after_input_ : shortest_)[static_cast<size_t>(o)];
       most = std::max(most, finish[static_cast<size_t>(o)] + (net_.IsSink(o) ? least_exit : 0));
     }
     return most;
@@ -119,7 +132,7 @@ class Bounder {
         const int p = net_.in_op[static_cast<size_t>(e)];
         if (p > before && net_.in_access[static_cast<size_t>(e)] < 0) start = std::max(start, finish[static_cast<size_t>(p - before - 1)]);
       }
-      finish[static_cast<size_t>(o - before - 1)] = start + shortest_[static_cast<size_t>(o)];
+      finish[static_cast<size_t>(o - before - 1)] = start + (net_.IsSource(o) ? shortest_ : after_input_)[static_cast<size_t>(o)];
       most = std::max(most, finish[static_cast<size_t>(o - before - 1)]);
     }
     return most;
@@ -209,7 +222,8 @@ class Bounder {
   static constexpr int kRounds = 60;
 
   const Net& net_;
-  std::vector<Tick> shortest_;
+  std::vector<Tick> shortest_;     // [op] when all it reads is everywhere
+  std::vector<Tick> after_input_;  // [op] after its last input's end
   std::vector<int> alike_;  // [op] first operator with the same tables
 };
 

@@ -23,6 +23,8 @@ template <int kD>
 class OrderSearch {
  public:
   static constexpr int kWidth = kD > 0 ? kD : kMaxLanes;
+  // So many tensors that are alive cost as much as one more split: budgets mean about the same time on all graphs.
+  static constexpr int kTensorsPerEvaluation = 16;
 
   // Starts from `plan`, whose makespan is right. Keeps up to `width` labels a boundary.
   OrderSearch(const Net& net, SequencePlan plan, int width)
@@ -167,6 +169,7 @@ class OrderSearch {
         c.from = own;
         c.with = other;
         c.value = state_.Around(p, before, after);
+        evaluations_ += static_cast<int64_t>(state_.layout().Tensors(p + 1)) / kTensorsPerEvaluation;
         // Other sets of lanes than the best, once for each label that is extended; the other side's labels take turns.
         const bool sets = every && own % others == other;
         for (int mode = 0; mode < net_.ModeCount(v); ++mode) {

@@ -36,7 +36,7 @@ Tuning TuningFor(const Net& net, const SearchOptions& options) {
   Tuning t{8, 4, 6, base};
   if (n > 300) t.start_width = 4;
   if (options.effort == Effort::kFast) t = {4, 3, 4, base / 6};
-  if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 16000000)};
+  if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 11000000)};
   if (options.evaluations > 0) t.evaluations = options.evaluations;
   return t;
 }
