@@ -1,10 +1,12 @@
 // What the executor adds to kernels, what waking lanes costs, and what a handoff between lanes takes, on XNNPACK kernels.
 //
-// Kernels/200 calls the kernels of a chain of tiny operators in a bare loop on this thread; Chain/N runs such chains through a session on
-// the first core. A chain of 2000 minus one of 200, divided by 1800, is a step without waking; minus the bare loop's time an operator, the
-// executor's own share. PingPong/N hands every tensor to the other lane.
+// RunOperator/200 calls XNNPACK's run call for a chain of tiny operators in a bare loop on this thread, Kernels/200 the backend's kernels of the same
+// chain; Chain/N runs such chains through a session on the first core. A chain of 2000 minus one of 200, divided by 1800, is a step without
+// waking; minus RunOperator's time an operator, what Plait adds to XNNPACK's run call. PingPong/N hands every tensor to the other lane.
 #include <benchmark/benchmark.h>
+#include <xnnpack.h>
 
+#include <limits>
 #include <memory>
 #include <vector>
 
@@ -123,7 +125,42 @@ void Kernels(benchmark::State& state) {
   state.counters["us_per_operator"] =
       benchmark::Counter(static_cast<double>(length) * 1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
 }
-// Last: it pins the main thread.
+
+struct OperatorDeleter {
+  void operator()(xnn_operator_t op) const { xnn_delete_operator(op); }
+};
+
+void RunOperator(benchmark::State& state) {
+  const size_t length = static_cast<size_t>(state.range(0));
+  xnn_status status = xnn_initialize(nullptr);
+  if (!SetThreadAffinity(std::vector<int>{ThreadAffinity().front()}).ok()) status = xnn_status_unsupported_hardware;
+  xnn_unary_params relu;
+  relu.clamp.min = 0;
+  relu.clamp.max = std::numeric_limits<float>::infinity();
+  std::vector<float> arena((length + 2) * 128);
+  std::vector<std::unique_ptr<xnn_operator, OperatorDeleter>> operators;
+  for (size_t i = 0; i < length && status == xnn_status_success; ++i) {
+    xnn_operator_t op = nullptr;
+    status = xnn_create_unary_elementwise_nc(xnn_unary_clamp, xnn_datatype_fp32, xnn_datatype_fp32, &relu, nullptr, nullptr, 0, &op);
+    if (status != xnn_status_success) break;
+    operators.emplace_back(op);
+    status = xnn_reshape_unary_elementwise_nc(op, 1, 64, 64, 64, nullptr);
+    if (status == xnn_status_success) status = xnn_setup_unary_elementwise_nc(op, &arena[i * 128], &arena[(i + 1) * 128]);
+  }
+  if (status != xnn_status_success) {
+    state.SkipWithError("XNNPACK refuses the chain, or no core");
+    return;
+  }
+  for (auto _ : state) {
+    for (const auto& op : operators) {
+      if (xnn_run_operator(op.get(), nullptr) != xnn_status_success) state.SkipWithError("an operator failed");
+    }
+  }
+  state.counters["us_per_operator"] =
+      benchmark::Counter(static_cast<double>(length) * 1e-6, benchmark::Counter::kIsIterationInvariantRate | benchmark::Counter::kInvert);
+}
+// Last: they pin the main thread.
+BENCHMARK(RunOperator)->Arg(200)->UseRealTime()->Unit(benchmark::kMicrosecond);
 BENCHMARK(Kernels)->Arg(200)->UseRealTime()->Unit(benchmark::kMicrosecond);
 
 }  // namespace
