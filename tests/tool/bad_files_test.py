@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""A file that is no model, or not a whole one: the tool says which file, what is wrong and what to do, and ends with exit code 1.
+   bad_files_test.py PLAIT"""
+import gzip
+
+import tool
+
+
+class BadModels(tool.ToolTest):
+    def check(self, path, *says):
+        self.fail(["run", path, "--no-gpu", "--quiet"], path, *says)
+
+    def test_missing(self):
+        self.check(self.folder / "missing.onnx", "no such file")
+
+    def test_no_file_and_no_zoo_name(self):
+        self.fail(["run", "resnet51"], "resnet51", "no such file", "the zoo", "resnet50")
+
+    def test_empty(self):
+        self.check(self.write("empty.onnx", b""), "is empty", "again")
+
+    def test_directory(self):
+        self.check(self.folder, "is a directory", "name the model file")
+
+    def test_other_formats(self):
+        for name, content, says in [
+            ("model.onnx.gz", gzip.compress(b"\x08\x08" * 100), ("gzip", "unpack")),
+            ("zip.onnx", b"PK\x03\x04" + bytes(60), ("zip", "torch.onnx.export")),
+            ("picture.png", b"\x89PNG\r\n\x1a\n" + bytes(64), ("PNG", "ONNX")),
+            ("model.tflite", b"\x1c\0\0\0TFL3" + bytes(64), ("TensorFlow Lite", "convert")),
+            ("read.me", b"This is not a model.\n" * 20, ("text file", "ONNX")),
+            ("utf16.json", "{}".encode("utf-16"), ("UTF-16", "UTF-8")),
+            ("array.npy", b"\x93NUMPY\x01\x00" + bytes(64), ("NumPy", "input")),
+            ("zeros.onnx", bytes(4096), ("ONNX",)),
+            ("page.onnx", b"<!DOCTYPE html><html>404</html>", ("text file",)),
+        ]:
+            with self.subTest(name):
+                self.check(self.write(name, content), *says)
+
+    def test_few_bytes(self):
+        for content in (b"\0", b"\x08", b"\x08\x08", b"{", b"{}", b"[]", b"TFL3", b"\x1c\0\0\0TFL3", b"\xff" * 7):
+            with self.subTest(content):
+                self.check(self.write("few.bytes", content))
+
+    def test_truncated(self):
+        for name in ("whole.onnx", "whole.json"):
+            self.succeed("export", "squeezenet1_1", "-o", name)
+            content = (self.folder / name).read_bytes()
+            for kept in (len(content) - 2, len(content) // 2, len(content) // 3, 1000, 100, 3):
+                with self.subTest(name=name, kept=kept):
+                    self.check(self.write("cut_" + name, content[:kept]))
+
+    def test_bytes_lost_inside(self):
+        self.succeed("export", "squeezenet1_1", "-o", "whole.onnx")
+        content = (self.folder / "whole.onnx").read_bytes()
+        self.check(self.write("holed.onnx", content[:2000] + content[2100:]))
+
+    def test_operator_that_is_lacking(self):
+        self.check(self.write("lacking.onnx", tool.onnx_model("NonMaxSuppression")), "NonMaxSuppression", "the_operator")
+
+    def test_every_command_that_reads_a_model(self):
+        path = self.write("text.onnx", b"no model")
+        for command in (["inspect"], ["plan"], ["run"], ["bench"], ["export", "-o", "out.onnx"]):
+            with self.subTest(command[0]):
+                self.fail([command[0], path, *command[1:]], path, "text file")
+        self.assertFalse((self.folder / "out.onnx").exists())
+
+
+class BadCompanions(tool.ToolTest):
+    """Inputs, plans and folders that are given together with a good model."""
+
+    def setUp(self):
+        super().setUp()
+        self.model = self.write("relu.onnx", tool.onnx_model("Relu"))
+
+    def run_with(self, *arguments):
+        return ["run", self.model, "--no-gpu", "--quiet", "--lane", "cpu0", *arguments]
+
+    def test_inputs(self):
+        good = tool.write_npy(self.folder / "good.npy", [1, 4], [1, -1, 2, -2])
+        self.fail(self.run_with("--input", f"z={good}"), "z", "no such input", "x")
+        self.fail(self.run_with("--input", "x"), "NAME=FILE.npy")
+        self.fail(self.run_with("--input", "x=missing.npy"), "missing.npy", "no such file")
+        self.fail(self.run_with("--input", f"x={good}", "--input", f"x={good}"), "twice")
+        other = tool.write_npy(self.folder / "other.npy", [1, 5], [0] * 5)
+        self.fail(self.run_with("--input", f"x={other}"), "other.npy", "1x4", "1x5")
+        double = tool.write_npy(self.folder / "double.npy", [1, 2], [0] * 4, descr="<f8")
+        self.fail(self.run_with("--input", f"x={double}"), "double.npy", "float32")
+        cut = self.write("cut.npy", good.read_bytes()[:-1])
+        self.fail(self.run_with("--input", f"x={cut}"), "cut.npy")
+        self.fail(self.run_with("--input", f"x={self.model}"), self.model)
+
+    def test_plans(self):
+        self.succeed("plan", self.model, "--no-gpu", "--no-tune", "--quiet", "-o", "good.plan.json")
+        good = (self.folder / "good.plan.json").read_bytes()
+        for name, content in [("empty", b""), ("text", b"no plan"), ("cut", good[: len(good) // 2]), ("object", b"{}")]:
+            with self.subTest(name):
+                path = self.write(name + ".plan.json", content)
+                self.fail(["run", self.model, "--no-gpu", "--plan", path], path)
+        other = self.write("other.onnx", tool.onnx_model("Sigmoid"))
+        self.fail(["run", other, "--no-gpu", "--plan", "good.plan.json"], "good.plan.json", "another")
+
+    def test_output_folder(self):
+        self.fail(self.run_with("--output-dir", self.model / "out"), self.model / "out")
+
+    def test_exported_name(self):
+        self.fail(["export", self.model, "-o", "model.tflite"], "model.tflite", ".onnx")
+        self.fail(["export", self.model, "-o", "nowhere/model.onnx"], "nowhere/model.onnx")
+
+
+if __name__ == "__main__":
+    tool.main()
