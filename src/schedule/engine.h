@@ -1,15 +1,8 @@
-// The timeline that the search works on, and its one move: take an operator out and put it back at the best place.
-//
-// All operators stand in one sequence that every lane follows. For each position the engine knows how long every lane is busy before it
-// (heads) and the longest path from there to the end (tails). Heads and tails without operator v give, for any place, any
-// lanes and any split of v, the exact longest path through v; the makespan is the larger of that and the makespan without v. So one pass
-// over a window prices thousands of placements.
-//
-// Outside a window [i, j) heads (before i) and tails (from j on) are kept fixed; a window's value is the longest path through it.
+// Timelines of plans whose lanes follow one sequence of operators: built front to back at the best place for each operator, or loaded
+// whole. For each position it knows how long every lane is busy before it (heads) and the longest path from there to the end (tails).
 #pragma once
 
 #include <algorithm>
-#include <cstring>
 #include <type_traits>
 #include <vector>
 
@@ -43,16 +36,8 @@ class Engine {
   }
 
   int lanes() const { return kD > 0 ? kD : net_.lanes; }
-  const Net& net() const { return net_; }
-  const std::vector<int>& sequence() const { return plan_.sequence; }
   int At(int position) const { return plan_.sequence[static_cast<size_t>(position)]; }
-  const uint8_t* Units(int v) const { return &plan_.units[Cell(v)]; }
-  int ModeOf(int v) const { return plan_.mode[static_cast<size_t>(v)]; }
-  const Tick* End(int v) const { return &end_[Cell(v)]; }
-  const Tick* Avail(int position) const { return &avail_[Cell(position)]; }
-  const Tick* LaneSpan(int position) const { return &lane_span_[Cell(position)]; }
   const SequencePlan& plan() const { return plan_; }
-  int64_t placements() const { return placements_; }
 
   void Load(const SequencePlan& plan) {
     plan_ = plan;
@@ -127,72 +112,12 @@ class Engine {
     return most;
   }
 
-  // Takes the operator at position x out of the window [i, j), which then ends at j - 1. Returns the longest path through what is left.
-  Tick Remove(int x, int i, int j) {
-    const size_t w = Width();
-    for (int p = x; p < j - 1; ++p) {
-      plan_.sequence[static_cast<size_t>(p)] = plan_.sequence[static_cast<size_t>(p) + 1];
-      position_[static_cast<size_t>(At(p))] = p;
-    }
-    std::memmove(&lane_span_[Cell(x)], &lane_span_[Cell(x + 1)], static_cast<size_t>(j - x) * w * sizeof(Tick));
-    Tick most = 0;
-    for (int p = x; p < j - 1; ++p) {
-      Head(At(p), p);
-      most = std::max(most, PathThrough(At(p)));
-    }
-    for (int p = x - 1; p >= i; --p) {
-      Tail(At(p), p);
-      most = std::max(most, PathThrough(At(p)));
-    }
-    return most;
-  }
-
-  // Puts `v` back before position `place.position` of the window [i, j - 1), which then ends at j.
-  void Insert(int v, const Placement& place, int i, int j) {
-    const int x = place.position;
-    const size_t w = Width();
-    for (int p = j - 1; p > x; --p) {
-      plan_.sequence[static_cast<size_t>(p)] = plan_.sequence[static_cast<size_t>(p) - 1];
-      position_[static_cast<size_t>(At(p))] = p;
-    }
-    plan_.sequence[static_cast<size_t>(x)] = v;
-    position_[static_cast<size_t>(v)] = x;
-    Assign(v, place.mode, place.units);
-    std::memmove(&lane_span_[Cell(x + 1)], &lane_span_[Cell(x)], static_cast<size_t>(j - x) * w * sizeof(Tick));
-    ComputeHeads(x, j);
-    ComputeTails(i, x + 1);
-  }
-
   void Assign(int v, int mode, const uint8_t* units) {
     SetMode(v, mode);
     std::copy_n(units, lanes(), &plan_.units[Cell(v)]);
   }
 
-  // Restores part of a sequence with its choices: `ops[k]` at position i + k.
-  void Restore(int i, const std::vector<int>& ops, const std::vector<uint8_t>& mode, const std::vector<uint8_t>& units) {
-    for (size_t k = 0; k < ops.size(); ++k) {
-      plan_.sequence[static_cast<size_t>(i) + k] = ops[k];
-      position_[static_cast<size_t>(ops[k])] = i + static_cast<int>(k);
-      Assign(ops[k], mode[k], &units[k * Width()]);
-    }
-    ComputeHeads(i, i + static_cast<int>(ops.size()));
-    ComputeTails(i, i + static_cast<int>(ops.size()));
-  }
-
-  // Positions of the window at which a removed `v` may stand: after its producers, before its consumers.
-  void Range(int v, int i, int j, int* lo, int* hi) const {
-    *lo = i;
-    *hi = j - 1;
-    for (int e = net_.in_begin[static_cast<size_t>(v)]; e < net_.in_begin[static_cast<size_t>(v) + 1]; ++e) {
-      *lo = std::max(*lo, position_[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])] + 1);
-    }
-    for (int e = net_.out_begin[static_cast<size_t>(v)]; e < net_.out_begin[static_cast<size_t>(v) + 1]; ++e) {
-      const int p = position_[static_cast<size_t>(net_.out_op[static_cast<size_t>(e)])];
-      if (p < *hi) *hi = p;
-    }
-  }
-
-  // The best placement of a removed `v` between positions lo and hi on the lanes in `mask`, each candidate's value raised by a random
+  // The best placement of a `v` that is not placed between positions lo and hi on the lanes in `mask`, each candidate's value raised by a random
   // amount up to `noise`; on single lanes only if `whole`.
   Placement BestPlacement(int v, int lo, int hi, uint32_t mask, bool whole, Tick noise, Random* random) {
     return net_.by_region[static_cast<size_t>(v)] ? BestByRegion(v, lo, hi, mask, whole, noise, random) : BestPlain(v, lo, hi, mask, whole, noise, random);
@@ -322,7 +247,6 @@ class Engine {
 
   void Head(int v, int p) {
     const int D = lanes();
-    ++placements_;
     Tick ready[kWidth];
     const uint8_t* units = &plan_.units[Cell(v)];
     if (!net_.by_region[static_cast<size_t>(v)]) {
@@ -363,7 +287,6 @@ class Engine {
 
   void Tail(int v, int p) {
     const int D = lanes();
-    ++placements_;
     Tick tail[kWidth];
     const uint8_t* units = &plan_.units[Cell(v)];
     Tails(v, plan_.mode[static_cast<size_t>(v)], units, tail);
@@ -393,7 +316,6 @@ class Engine {
   std::vector<const NetMode*> current_;    // [op]
   std::vector<Tick> end_, release_, span_; // [op][lane]; span: from a part's start to the end of everything
   std::vector<Tick> avail_, lane_span_;    // [position][lane]: before and from that position on
-  int64_t placements_ = 0;
 };
 
 // Calls `body` with the number of lanes as a compile-time constant (0: any) and returns its result.

@@ -125,8 +125,8 @@ class Solver {
     if (search.plan().makespan < best_.makespan) best_ = search.plan();
   }
 
-  // The best schedule's operators in another order that all its lanes follow, too: by start time, disturbed by up to `disorder` quarters of
-  // two mean latencies.
+  // The best schedule's operators in another order that all its lanes follow, too: by start time, disturbed by up to `disorder` halves of
+  // a mean latency.
   std::vector<int> Relinearized(int disorder) {
     std::vector<Tick> key = StartTimes(net_, best_);
     const Tick noise = best_.makespan * net_.lanes / net_.n * disorder / 2;
