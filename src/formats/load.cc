@@ -16,7 +16,9 @@ struct Signature {
 };
 
 using namespace std::string_view_literals;
-constexpr char kReads[] = "this build reads ONNX and Plait's graph JSON";
+const char* Reads() {
+  return HasOnnx() ? "this build reads ONNX and Plait's graph JSON" : "this build reads Plait's graph JSON only";
+}
 constexpr Signature kSignatures[] = {
     {4, "TFL3"sv, "a TensorFlow Lite file; convert it to ONNX (tf2onnx)"},
     {0, "\x1f\x8b"sv, "a gzip archive; unpack it first"},
@@ -62,11 +64,11 @@ bool LooksLikeOnnx(std::string_view bytes) {
 Status NotAModel(std::string_view bytes) {
   for (const Signature& s : kSignatures) {
     if (bytes.size() >= s.offset && bytes.substr(s.offset, s.bytes.size()) == s.bytes) {
-      return Unsupported("is ", s.is, "; ", kReads);
+      return Unsupported("is ", s.is, "; ", Reads());
     }
   }
-  if (LooksLikeText(bytes)) return Corrupt("is a text file, not a model; ", kReads);
-  return Corrupt("is no model that is known here (", bytes.size(), " bytes); ", kReads);
+  if (LooksLikeText(bytes)) return Corrupt("is a text file, not a model; ", Reads());
+  return Corrupt("is no model that is known here (", bytes.size(), " bytes); ", Reads());
 }
 
 bool IsKnownOther(std::string_view bytes) { return NotAModel(bytes).code() == PLAIT_UNSUPPORTED; }
@@ -75,6 +77,7 @@ Result<Graph> Load(const std::string& path, std::string_view bytes, const Import
   if (bytes.empty()) return Corrupt("is empty; copy or export the model again");
   if (LooksLikeJson(bytes)) return ImportGraphJson(bytes, ReadWeightsBeside(path));
   if (IsKnownOther(bytes)) return NotAModel(bytes);
+  if (!LooksLikeOnnx(bytes) && (!HasOnnx() || LooksLikeText(bytes))) return NotAModel(bytes);
   Result<Graph> graph = ImportOnnx(bytes, options);
   if (graph.ok() || graph.status().code() != PLAIT_CORRUPT || LooksLikeOnnx(bytes)) return graph;
   return NotAModel(bytes);

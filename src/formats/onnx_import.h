@@ -18,6 +18,9 @@ struct ImportOptions {
   int64_t max_generated_bytes = int64_t{2} << 30;
 };
 
+// Whether this build reads and writes ONNX; without it the functions below answer Unsupported.
+bool HasOnnx();
+
 // Reads a serialized ModelProto: float32, static shapes, opset 7 and later. The result is valid; its inputs and outputs have the
 // file's names, shapes, layout (NCHW for images) and order; spatial operators are NHWC inside, with Transposes where the two meet
 // (Optimize() removes most). Constant integer arithmetic on shapes is evaluated here.

@@ -9,6 +9,7 @@ Status NotBuilt() {
 }
 }  // namespace
 
+bool HasOnnx() { return false; }
 Result<Graph> ImportOnnx(std::string_view, const ImportOptions&) { return NotBuilt(); }
 Result<Graph> ImportOnnxFile(const std::string& path, const ImportOptions&) { return NotBuilt().Annotated(path); }
 Result<std::string> ExportOnnx(const Graph&) { return NotBuilt(); }

@@ -344,6 +344,8 @@ class Importer {
 
 }  // namespace
 
+bool HasOnnx() { return true; }
+
 Result<Graph> ImportOnnx(std::string_view bytes, const ImportOptions& options) {
   Result<OnnxModel> model = DecodeOnnx(bytes);
   if (!model.ok()) return Readable(model.status());
