@@ -27,7 +27,8 @@ struct MeasuredProgram {
   Variant variant;
   std::shared_ptr<const Plan> plan;
   std::unique_ptr<Session> session;
-  double run_us = 0;    // of the last inference
+  std::unique_ptr<Session> plain;  // of whole programs: the same without a clock on every step
+  double run_us = 0;               // of the last inference
 };
 
 using Key = std::tuple<std::string, int, int64_t>;  // signature, axis, extent
@@ -35,7 +36,8 @@ using Key = std::tuple<std::string, int, int64_t>;  // signature, axis, extent
 class ModelCalibration {
  public:
   ModelCalibration(std::shared_ptr<const Graph> graph, const LanesToMeasure& lanes, const CalibrationOptions& options, SocProfile* profile)
-      : graph_(std::move(graph)), lanes_(lanes), options_(options), profile_(profile), samples_(lanes.lanes.size()) {}
+      : graph_(std::move(graph)), lanes_(lanes), options_(options), profile_(profile),
+        samples_(lanes.lanes.size()), plain_us_(lanes.lanes.size()), timed_us_(lanes.lanes.size()) {}
 
   Result<CalibrationReport> Run() {
     const int64_t start_ns = NowNs();
@@ -162,8 +164,10 @@ class ModelCalibration {
     }
     for (const Variant& variant : variants) {
       const std::set<Key> keys = NewIn(variant);
-      if (keys.empty()) continue;
+      // The whole program is wanted beside the others, too: it says what the clocks cost.
+      if (keys.empty() && variant.axis_index >= 0) continue;
       for (const Key& key : keys) wanted_.insert({variant.lane, key});
+      if (!keys.empty()) lanes_with_news_.insert(variant.lane);
       PLAIT_ASSIGN_OR_RETURN(const Schedule schedule, ScheduleFor(variant));
       PLAIT_ASSIGN_OR_RETURN(Plan plan, Lower(*graph_, lanes_.planning, schedule));
       MeasuredProgram program;
@@ -171,6 +175,7 @@ class ModelCalibration {
       program.plan = std::make_shared<Plan>(std::move(plan));
       programs_.push_back(std::move(program));
     }
+    std::erase_if(programs_, [&](const MeasuredProgram& program) { return !lanes_with_news_.contains(program.variant.lane); });
     report_.known = static_cast<int>(known_.size());
     return Status();
   }
@@ -204,14 +209,22 @@ class ModelCalibration {
   }
 
   Status Visit(MeasuredProgram* program) {
+    const size_t lane = static_cast<size_t>(program->variant.lane);
+    const bool is_whole = program->variant.axis_index < 0;
     if (program->session == nullptr) {
       PLAIT_ASSIGN_OR_RETURN(program->session, OpenForMeasuring(graph_, program->plan, lanes_, options_.bind, /*timings=*/true));
-      PLAIT_ASSIGN_OR_RETURN(program->run_us, TimedRun(program->session.get()));  // first touches of everything
+      PLAIT_RETURN_IF_ERROR(program->session->Run());  // first touches of everything
+      if (is_whole) {
+        PLAIT_ASSIGN_OR_RETURN(program->plain, OpenForMeasuring(graph_, program->plan, lanes_, options_.bind, /*timings=*/false));
+        PLAIT_RETURN_IF_ERROR(program->plain->Run());
+      }
     }
-    // What ran in between has the caches; a network that fills them itself does not care.
-    constexpr double kFillsCachesUs = 30e3;
-    if (program->run_us < kFillsCachesUs) PLAIT_RETURN_IF_ERROR(program->session->Run());
-    PLAIT_ASSIGN_OR_RETURN(program->run_us, TimedRun(program->session.get()));
+    if (is_whole) {
+      PLAIT_ASSIGN_OR_RETURN(const double plain_us, RunWarm(program->plain.get(), program->run_us));
+      plain_us_[lane].push_back(plain_us);
+    }
+    PLAIT_ASSIGN_OR_RETURN(program->run_us, RunWarm(program->session.get(), program->run_us));
+    if (is_whole) timed_us_[lane].push_back(program->run_us);
     for (const StepTime& time : StepTimesOf(*graph_, program->plan->program, program->session->timings())) {
       if (time.lane != program->variant.lane || !time.is_first) continue;
       Key key{signatures_[static_cast<size_t>(time.op)], time.cut.axis, time.cut.extent};
@@ -220,6 +233,19 @@ class ModelCalibration {
       samples_[static_cast<size_t>(time.lane)][std::move(key)].push_back(time.us);
     }
     return Status();
+  }
+
+  // What ran in between has the caches; a network that fills them itself does not care.
+  static Result<double> RunWarm(Session* session, double last_us) {
+    constexpr double kFillsCachesUs = 30e3;
+    if (last_us < kFillsCachesUs) PLAIT_RETURN_IF_ERROR(session->Run());
+    return TimedRun(session);
+  }
+
+  // A clock on every step is not free, least of all on devices whose driver makes an event for it.
+  double WithoutClocks(size_t lane) const {
+    const double timed = MedianOf(timed_us_[lane]);
+    return timed > 0 ? std::clamp(MedianOf(plain_us_[lane]) / timed, 0.5, 1.0) : 1.0;
   }
 
   // The operators' medians are known to about 2 %, weighted by time.
@@ -241,7 +267,7 @@ class ModelCalibration {
         const auto& [signature, axis, extent] = key;
         if (IsKnown(static_cast<LaneId>(l), key)) continue;
         profile_->lanes[l].measurements[signature].push_back(
-            {axis, extent, MedianOf(samples), SpreadOf(samples), static_cast<int>(samples.size())});
+            {axis, extent, MedianOf(samples) * WithoutClocks(l), SpreadOf(samples), static_cast<int>(samples.size())});
         ++report_.measured;
       }
     }
@@ -254,8 +280,10 @@ class ModelCalibration {
   std::vector<std::string> signatures_;          // [op]; empty for views
   std::vector<std::vector<CutAxis>> cuts_;       // [op]
   std::set<std::pair<LaneId, Key>> wanted_, known_;
+  std::set<LaneId> lanes_with_news_;
   std::vector<MeasuredProgram> programs_;
   std::vector<std::map<Key, std::vector<double>>> samples_;  // [lane]
+  std::vector<std::vector<double>> plain_us_, timed_us_;     // [lane], of whole programs
   CalibrationReport report_;
 };
 
