@@ -59,7 +59,9 @@ std::vector<float> RunPlan(const std::shared_ptr<const Graph>& graph, const Plan
     const std::span<const std::byte> output = (*session)->output(0);
     std::vector<float> values(output.size() / 4);
     std::memcpy(values.data(), output.data(), output.size());
-    if (run > 0) EXPECT_EQ(values, last) << "run " << run << " differs from the one before";
+    if (run > 0) {
+      EXPECT_EQ(values, last) << "run " << run << " differs from the one before";
+    }
     last = std::move(values);
   }
   return last;
