@@ -1,6 +1,7 @@
 #include <fstream>
 #include <string>
 
+#include "backends/xnnpack/initialize.h"
 #include "backends/xnnpack/kernels.h"
 #include "backends/xnnpack/operands.h"
 #include "backends/xnnpack/rules.h"
@@ -179,6 +180,8 @@ Status OperatorListKernel::Run() noexcept {
 }
 
 }  // namespace xnn
+
+std::string DescribeXnnpack() { return xnn::UsesFourRowTiles() ? "XNNPACK (4x16 tiles)" : "XNNPACK"; }
 
 Result<std::shared_ptr<XnnpackBackend>> CreateXnnpackBackend(const XnnpackOptions& options) {
   const Result<xnn::Tiles>& tiles = xnn::ProbedTiles();

@@ -1,5 +1,6 @@
 #include "backends/xnnpack/tiles.h"
 
+#include "backends/xnnpack/initialize.h"
 #include "backends/xnnpack/packed_weights.h"
 
 namespace plait::xnn {
@@ -35,7 +36,7 @@ Result<int64_t> DepthwiseTile(Layer layer) {
 }
 
 Result<Tiles> Probe() {
-  PLAIT_RETURN_IF_ERROR(ToStatus(xnn_initialize(nullptr), "xnn_initialize"));
+  PLAIT_RETURN_IF_ERROR(InitializeXnnpack());
   const int64_t most_channels = kBase + 2 * kMaxTile + 1;
   Layer layer;
   layer.weights = ConstData::Allocate(most_channels * kInputs * static_cast<int64_t>(sizeof(float)));

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 #include "backends/interface/cpu_kernels.h"
 
@@ -31,5 +32,8 @@ class XnnpackBackend : public CpuBackend {
 // Unsupported if XNNPACK cannot run on this processor.
 Result<std::shared_ptr<XnnpackBackend>> CreateXnnpackBackend(const XnnpackOptions& options);
 Result<std::shared_ptr<CpuBackend>> CreateXnnpackBackend();
+
+// "XNNPACK", and the choice of its kernels where it is ours (docs/xnnpack.md, "Tiles"): what was measured with one choice says nothing about another.
+std::string DescribeXnnpack();
 
 }  // namespace plait

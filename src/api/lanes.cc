@@ -120,10 +120,14 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
     }
   }
   PLAIT_ASSIGN_OR_RETURN(const auto backends, CpuBackends(&set.refused));
+  std::string kernels = "reference kernels";
+#ifdef PLAIT_WITH_XNNPACK
+  if (backends.size() > 1) kernels = DescribeXnnpack();
+#endif
   for (const std::vector<int>& cpus : clusters) {
     const std::string name = StrCat("cpu", set.lanes.size());
     PLAIT_ASSIGN_OR_RETURN(std::shared_ptr<Lane> lane, OpenCpuLane(name, cpus, backends));
-    set.descriptions.push_back(StrCat(backends.size() > 1 ? "XNNPACK" : "reference kernels", " on ", Cores(cpus)));
+    set.descriptions.push_back(StrCat(kernels, " on ", Cores(cpus)));
     set.lanes.push_back(std::move(lane));
     set.cpus.push_back(cpus);
     set.all_cpus.insert(set.all_cpus.end(), cpus.begin(), cpus.end());

@@ -30,12 +30,16 @@ inline std::vector<float> RandomValues(Rng& rng, int64_t count, float low = -1.0
   return values;
 }
 
-// The lane on whatever OpenCL device there is; nullptr with the reason in `why` if there is no OpenCL device.
+// The lane on whatever OpenCL device there is; nullptr with the reason in `why` if there is none. A failure where there is one fails the test,
+// unless the configuration asks for something that not every device has.
 inline std::unique_ptr<Lane> TestLane(OpenClLaneConfig config, std::string* why) {
   config.allow_cpu_device = true;
   Result<std::unique_ptr<Lane>> lane = CreateOpenClLane(config);
   if (lane.ok()) return std::move(lane).value();
   *why = lane.status().message();
+  if (config.memory == OpenClMemory::kBest) {
+    for (const OpenClDeviceInfo& device : ListOpenClDevices(config.api)) EXPECT_FALSE(device.refused.empty()) << device.device << ": " << *why;
+  }
   return nullptr;
 }
 
