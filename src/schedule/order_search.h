@@ -206,7 +206,8 @@ class OrderSearch {
     for (int d = 0; d < D; ++d) {
       if (split.units[d] > 0) {
         c.set |= 1u << d;
-      } else if (after[d] > 0) {
+      } else {
+        // Also where nothing follows on the lane: by region, its last part may be one that nobody reads.
         c.value = std::max(c.value, before[d] + after[d]);
       }
     }

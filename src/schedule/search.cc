@@ -180,8 +180,7 @@ Result<Solution> Solve(const Problem& problem, const SearchOptions& options) {
       return plan;
     });
   }
-  // The exact evaluator has the last word on what the search found, so that the guard compares true makespans. Where operators read by region the
-  // search's own price may be a little off.
+  // The exact evaluator has the last word, so that what is claimed and what the guard compares are true makespans.
   Tick makespan = kInfinite;
   if (best.makespan < kInfinite) {
     out.assignment = ToAssignment(net, best);

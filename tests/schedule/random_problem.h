@@ -16,7 +16,51 @@ struct RandomProblemOptions {
   int most_lanes = 6;
   int most_ops = 24;
   int most_units = 8;
+  bool by_region = false;  // several modes an operator, smallest parts, and tables that say which units are read
 };
+
+// Which units of a producer cut in `made` are read by units of a consumer cut in `units`: the same share, a halo beside, and nothing outside a window (a slice).
+inline Access RandomAccess(int made, int units, Random* random) {
+  const auto below = [&](int bound) { return static_cast<int>(random->Below(static_cast<uint32_t>(bound))); };
+  const int halo = below(3) == 0 ? 1 : 0;
+  const int from = below(4) == 0 ? below(made + 1) : 0, to = below(4) == 0 ? from + below(made - from + 1) : made;
+  Access access;
+  for (int u = 0; u < units; ++u) {
+    access.first.push_back(static_cast<int16_t>(std::clamp(u * made / units - halo, from, to)));
+    access.last.push_back(static_cast<int16_t>(std::clamp(((u + 1) * made + units - 1) / units + halo, from, to)));
+  }
+  return access;
+}
+
+// Gives the operators other modes, and their edges access tables.
+inline void ReadByRegion(Problem* p, Random* random, int most_units) {
+  const auto below = [&](int bound) { return static_cast<int>(random->Below(static_cast<uint32_t>(bound))); };
+  for (ProblemOp& op : p->ops) {
+    for (int extra = below(3); extra > 0; --extra) {
+      Mode mode;
+      mode.axis = extra;
+      mode.units = 1 + below(most_units);
+      mode.min_units = 1 + below(std::min(3, mode.units));
+      for (size_t d = 0; d < p->lanes.size(); ++d) {
+        const bool null = op.modes[0].Cost(static_cast<int>(d), 1) == kForbidden;
+        const int fixed = 1 + below(200), per_unit = 1 + below(300);
+        for (int u = 1; u <= mode.units; ++u) mode.cost.push_back(null ? kForbidden : fixed + per_unit * u + below(60));
+      }
+      op.modes.push_back(std::move(mode));
+    }
+    for (ProblemEdge& edge : op.inputs) {
+      if (below(3) == 0) continue;
+      const auto& made = p->ops[static_cast<size_t>(edge.producer)].modes;
+      for (const Mode& mode : op.modes) {
+        for (const Mode& other : made) {
+          const bool all = below(5) == 0;
+          edge.access.push_back(all ? -1 : static_cast<int>(p->accesses.size()));
+          if (!all) p->accesses.push_back(RandomAccess(other.units, mode.units, random));
+        }
+      }
+    }
+  }
+}
 
 // Chains, wide graphs and all between; tables with steps, dips and missing lanes; handoffs that differ by direction.
 inline Problem RandomProblem(Random* random, const RandomProblemOptions& options) {
@@ -65,6 +109,7 @@ inline Problem RandomProblem(Random* random, const RandomProblemOptions& options
     for (int input : inputs) op.inputs.push_back({input, {}});
     p.ops.push_back(std::move(op));
   }
+  if (options.by_region) ReadByRegion(&p, random, options.most_units);
   return p;
 }
 
@@ -76,14 +121,15 @@ inline Assignment RandomAssignment(const Problem& p, Random* random, bool crossi
   Assignment a;
   a.order.resize(lanes);
   for (size_t o = 0; o < p.ops.size(); ++o) {
-    const Mode& mode = p.ops[o].modes[0];
     Assignment::Choice choice;
+    choice.mode = below(static_cast<int>(p.ops[o].modes.size()));
+    const Mode& mode = p.ops[o].modes[static_cast<size_t>(choice.mode)];
     choice.units.assign(lanes, 0);
     std::vector<size_t> able;
     for (size_t d = 0; d < lanes; ++d) {
       if (mode.Cost(static_cast<int>(d), 1) != kForbidden) able.push_back(d);
     }
-    const bool whole = below(2) == 0;
+    const bool whole = below(2) == 0 || mode.min_units > 1;
     size_t lane = able[static_cast<size_t>(below(static_cast<int>(able.size())))];
     for (int u = 0; u < mode.units; ++u) {
       if (!whole) lane = able[static_cast<size_t>(below(static_cast<int>(able.size())))];
@@ -102,11 +148,36 @@ inline Assignment RandomAssignment(const Problem& p, Random* random, bool crossi
   return a;
 }
 
+// How many units that lane `from` made of the edge's producer are read by the part of `o` on lane `to`: counted one by one.
+inline int UnitsRead(const Problem& p, const Assignment& a, const ProblemEdge& edge, size_t o, size_t to, size_t from) {
+  const Assignment::Choice& mine = a.choices[o];
+  const Assignment::Choice& made = a.choices[static_cast<size_t>(edge.producer)];
+  const size_t modes = p.ops[static_cast<size_t>(edge.producer)].modes.size();
+  const int table = edge.access.empty() ? -1 : edge.access[static_cast<size_t>(mine.mode) * modes + static_cast<size_t>(made.mode)];
+  const auto first_unit = [](const std::vector<int>& units, size_t lane) {
+    int at = 0;
+    for (size_t d = 0; d < lane; ++d) at += units[d];
+    return at;
+  };
+  const int begin = first_unit(made.units, from), own = first_unit(mine.units, to);
+  int count = 0;
+  for (int v = begin; v < begin + made.units[from]; ++v) {
+    if (table < 0) {
+      ++count;
+      continue;
+    }
+    const Access& access = p.accesses[static_cast<size_t>(table)];
+    count += v >= access.first[static_cast<size_t>(own)] && v < access.last[static_cast<size_t>(own + mine.units[to] - 1)];
+  }
+  return count;
+}
+
 // The makespan by its definition: start times are raised until every rule holds. -1: they would grow for ever.
 inline Tick SlowMakespan(const Problem& p, const Assignment& a) {
   const size_t lanes = p.lanes.size(), n = p.ops.size();
   std::vector<std::vector<Tick>> start(n, std::vector<Tick>(lanes, 0));
-  const auto end = [&](size_t o, size_t d) { return start[o][d] + p.ops[o].modes[0].Cost(static_cast<int>(d), a.choices[o].units[d]); };
+  const auto mode = [&](size_t o) -> const Mode& { return p.ops[o].modes[static_cast<size_t>(a.choices[o].mode)]; };
+  const auto end = [&](size_t o, size_t d) { return start[o][d] + mode(o).Cost(static_cast<int>(d), a.choices[o].units[d]); };
   for (size_t round = 0; round <= n * lanes + 1; ++round) {
     bool changed = false;
     const auto raise = [&](size_t o, size_t d, Tick t) {
@@ -122,9 +193,9 @@ inline Tick SlowMakespan(const Problem& p, const Assignment& a) {
         for (const ProblemEdge& edge : p.ops[o].inputs) {
           const size_t q = static_cast<size_t>(edge.producer);
           for (size_t e = 0; e < lanes; ++e) {
-            const int u = a.choices[q].units[e];
+            const int u = UnitsRead(p, a, edge, o, d, e);
             if (u == 0) continue;
-            const Tick hand = e == d ? 0 : p.sync[e][d] + p.ops[q].out_bytes * u * p.ps_per_byte[e][d] / (p.ops[q].modes[0].units * 100000);
+            const Tick hand = e == d ? 0 : p.sync[e][d] + p.ops[q].out_bytes * u * p.ps_per_byte[e][d] / (mode(q).units * 100000);
             raise(o, d, end(q, e) + hand);
           }
         }

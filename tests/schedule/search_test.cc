@@ -17,7 +17,9 @@ TEST(Timeline, AgreesWithTheDefinitionOnRandomAssignments) {
   for (uint64_t seed = 1; seed <= 2000; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Problem p = RandomProblem(&random, {});
+    RandomProblemOptions options;
+    options.by_region = seed % 4 < 2;
+    const Problem p = RandomProblem(&random, options);
     const Assignment a = RandomAssignment(p, &random, seed % 2 == 0);
     const Tick expected = SlowMakespan(p, a);
     const auto timeline = Evaluate(p, a);
@@ -34,7 +36,9 @@ TEST(Solve, HoldsItsPromisesOnRandomProblems) {
   for (uint64_t seed = 1; seed <= 1200; ++seed) {
     SCOPED_TRACE(seed);
     Random random(seed);
-    const Problem p = RandomProblem(&random, {});
+    RandomProblemOptions shape;
+    shape.by_region = seed % 3 == 0;
+    const Problem p = RandomProblem(&random, shape);
     SearchOptions options;
     options.evaluations = 1500;
     options.seed = seed;
