@@ -11,7 +11,8 @@ Result<Graph> Optimize(const Graph& graph);
 
 // Each pass returns whether it changed the graph. Graph inputs and outputs keep their names, shapes and order.
 bool FoldConstants(Graph* graph);       // operators whose inputs are all constant, evaluated at load (fixed-order loops)
-bool FoldBatchNorm(Graph* graph);       // into the convolution or fully connected operator before it; else a 1x1 DepthwiseConv2D
+bool FoldBatchNorm(Graph* graph);       // and per-channel products, into the convolution or fully connected operator before it (or those before a Concat); else a 1x1 DepthwiseConv2D
+bool FoldScales(Graph* graph);          // a scalar factor into the FullyConnected whose moved result it scales, or the left operand of whose product
 bool FuseClamps(Graph* graph);          // Unary kClamp into the producer's clamp
 bool FusePadding(Graph* graph);         // Pad with 0 into the following convolution or average pool (count_include_pad)
 bool FuseBias(Graph* graph);            // Binary add of a per-channel constant into the producer's bias

@@ -137,6 +137,54 @@ TEST(FoldBatchNorm, ScaleAndShiftByConstants) {
   EXPECT_EQ(KindsAfter(FoldBatchNorm, n.Build({x})), Kinds{OpKind::kConv2D});
 }
 
+TEST(FoldBatchNorm, ThroughAConcatOfChannels) {
+  Net n;
+  const TensorId x = n.b.Input("x", {1, 6, 6, 4});
+  const TensorId joined = n.Op(OpKind::kConcat, {n.Conv(x, 3), n.Conv(x, 5)}, ConcatAttrs{3});
+  const TensorId bn = n.Op(OpKind::kBatchNorm, {joined, n.Weights({8}), n.Weights({8}), n.Weights({8}), n.Weights({8})}, NormAttrs{});
+  EXPECT_EQ(KindsAfter(FoldBatchNorm, n.Build({bn})), (Kinds{OpKind::kConv2D, OpKind::kConv2D, OpKind::kConcat}));
+}
+
+enum class Factor { kBeforeProduct, kBehindProduct };
+
+// Scores of two heads over five tokens; `part` of the joined projection is what the product reads on its left.
+Graph Scores(int64_t part, bool read_twice, BinaryKind kind, Factor factor) {
+  Net n;
+  const TensorId x = n.b.Input("x", {1, 5, 8});
+  TensorId qkv = n.Op(OpKind::kFullyConnected, {x, n.Weights({24, 8}, -1, 1), n.Weights({24})}, FullyConnectedAttrs{});
+  qkv = n.Op(OpKind::kTranspose, {n.Op(OpKind::kReshape, {qkv}, ReshapeAttrs{{1, 5, 3, 2, 4}})}, TransposeAttrs{{2, 0, 3, 1, 4}});
+  const auto head = [&](int64_t i) {
+    return n.Op(OpKind::kReshape, {n.Op(OpKind::kSlice, {qkv}, SliceAttrs{{i, 0, 0, 0, 0}, {1, 1, 2, 5, 4}})}, ReshapeAttrs{{1, 2, 5, 4}});
+  };
+  const auto by = [&](TensorId tensor) { return n.Binary(kind, tensor, n.Scalar(0.35f)); };
+  TensorId queries = head(part);
+  if (factor == Factor::kBeforeProduct) queries = by(queries);
+  const TensorId scores = n.Op(OpKind::kMatMul, {queries, head(1)}, MatMulAttrs{true});
+  std::vector<TensorId> outputs = {factor == Factor::kBehindProduct ? by(scores) : scores};
+  if (read_twice) outputs.push_back(n.Unary(head(part), UnaryKind::kTanh));
+  return n.Build(outputs);
+}
+
+TEST(FoldScales, IntoTheChannelsThatOnlyTheProductReads) {
+  for (const Factor factor : {Factor::kBeforeProduct, Factor::kBehindProduct}) {
+    for (const BinaryKind kind : {BinaryKind::kMul, BinaryKind::kDiv}) {
+      const Kinds left = KindsAfter(FoldScales, Scores(0, false, kind, factor));
+      EXPECT_EQ(left.back(), OpKind::kMatMul);
+      EXPECT_EQ(std::count(left.begin(), left.end(), OpKind::kBinary), 0);
+    }
+  }
+}
+
+TEST(FoldScales, LeavesChannelsThatOthersReadAlone) {
+  for (const Factor factor : {Factor::kBeforeProduct, Factor::kBehindProduct}) {
+    Graph twice = Scores(0, true, BinaryKind::kMul, factor), both_sides = Scores(1, false, BinaryKind::kMul, factor);
+    Graph sum = Scores(0, false, BinaryKind::kAdd, factor);
+    EXPECT_FALSE(FoldScales(&twice));
+    EXPECT_FALSE(FoldScales(&both_sides));
+    EXPECT_FALSE(FoldScales(&sum));
+  }
+}
+
 TEST(FuseBias, AddAndSubtract) {
   Net n;
   TensorId x = n.Conv(n.b.Input("x", {1, 6, 6, 4}), 4);
@@ -434,7 +482,7 @@ Graph RandomGraph(uint32_t seed) {
 }
 
 TEST(Passes, KeepTheResultsOfRandomGraphs) {
-  constexpr Pass kAll[] = {FoldConstants, FoldBatchNorm, FuseClamps, FusePadding, FuseBias, RecognizeGelu, RecognizeLayerNorm, RecognizeActivations,
+  constexpr Pass kAll[] = {FoldConstants, FoldBatchNorm, FoldScales, FuseClamps, FusePadding, FuseBias, RecognizeGelu, RecognizeLayerNorm, RecognizeActivations,
                            CancelTransposes, SimplifyViews, RemoveDeadCode};
   int removed = 0;
   for (uint32_t seed = 0; seed < 400; ++seed) {

@@ -98,6 +98,25 @@ TEST(Validate, RefusesEachFaultAndNamesIt) {
   }
 }
 
+TEST(Validate, AMillionOperatorsInAChainAndFullFanOut) {
+  Graph graph;
+  graph.name = "chain";
+  graph.tensors.push_back({"x", DType::kF32, {1}, nullptr});
+  graph.inputs = {0};
+  constexpr int kOps = 1000000;
+  for (int i = 0; i < kOps; ++i) {
+    graph.tensors.push_back({StrCat("t", i), DType::kF32, {1}, nullptr});
+    const TensorId from = i < kOps / 2 ? i : kOps / 2;  // a chain, then a fan
+    graph.ops.push_back({StrCat("o", i), OpKind::kUnary, {from}, i + 1, UnaryAttrs{UnaryKind::kTanh}});
+  }
+  graph.outputs = {kOps};
+  EXPECT_TRUE(Validate(graph).ok());
+  EXPECT_EQ(graph.Consumers()[kOps / 2].size(), static_cast<size_t>(kOps / 2));
+  EXPECT_TRUE(RemoveDeadCode(&graph));
+  EXPECT_EQ(graph.op_count(), kOps / 2 + 1);
+  EXPECT_NE(Hash(graph), 0u);
+}
+
 // An operator that the builder must refuse: shapes of activations, kind, attributes, and what the message names.
 struct Refused {
   const char* name;

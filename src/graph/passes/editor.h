@@ -115,6 +115,7 @@ bool RunPass(Graph* graph, void (*pass)(Editor&));
 // The passes on an editor, so that Optimize() builds it once.
 void FoldConstants(Editor& editor);
 void FoldBatchNorm(Editor& editor);
+void FoldScales(Editor& editor);
 void FuseClamps(Editor& editor);
 void FusePadding(Editor& editor);
 void FuseBias(Editor& editor);

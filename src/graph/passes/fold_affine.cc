@@ -100,20 +100,25 @@ bool IsOne(const Channels& scale) {
   return true;
 }
 
-// Folds `affine`, computed by `last`, into the operator that computes its x. False if that is none with weights and
-// nothing else to do.
-bool FoldIntoProducer(Editor& editor, OpId last, const Affine& affine) {
-  const OpId target = editor.producer(affine.x);
-  if (target == kNoOp || editor.OnlyReader(affine.x) != last) return false;
-  const Operator op = editor.op(target);
-  if (op.kind != OpKind::kConv2D && op.kind != OpKind::kDepthwiseConv2D && op.kind != OpKind::kFullyConnected) return false;
+// The operator that computes `x`, if only `reader` reads it, and it has constant weights and does nothing to its sums yet; else kNoOp.
+OpId FoldTarget(const Editor& editor, TensorId x, OpId reader) {
+  const OpId target = editor.producer(x);
+  if (target == kNoOp || editor.OnlyReader(x) != reader) return kNoOp;
+  const Operator& op = editor.op(target);
+  if (op.kind != OpKind::kConv2D && op.kind != OpKind::kDepthwiseConv2D && op.kind != OpKind::kFullyConnected) return kNoOp;
   OpAttrs attrs = op.attrs;
-  Clamp* clamp = ClampOf(&attrs);
+  const bool has_bias = op.inputs.size() > 2 && op.inputs[2] != kNoTensor;
+  const bool constant = Floats(editor, op.inputs[1]) != nullptr && (!has_bias || Floats(editor, op.inputs[2]) != nullptr);
+  return constant && ClampOf(&attrs)->IsNone() ? target : kNoOp;
+}
+
+// Gives a FoldTarget() the weights, bias and clamp with which it computes affine(its result). False if memory is short.
+bool FoldInto(Editor& editor, OpId target, const Affine& affine) {
+  const Operator op = editor.op(target);
+  OpAttrs attrs = op.attrs;
+  *ClampOf(&attrs) = affine.clamp;
   const bool has_bias = op.inputs.size() > 2 && op.inputs[2] != kNoTensor;
   const float* bias = has_bias ? Floats(editor, op.inputs[2]) : nullptr;
-  if (!clamp->IsNone() || Floats(editor, op.inputs[1]) == nullptr || (has_bias && bias == nullptr)) return false;
-  *clamp = affine.clamp;
-
   Channels shifted = affine.shift;
   for (size_t c = 0; bias != nullptr && c < shifted.size(); ++c) {
     shifted[c] = static_cast<float>(double{bias[c]} * affine.scale[c] + affine.shift[c]);
@@ -121,13 +126,51 @@ bool FoldIntoProducer(Editor& editor, OpId last, const Affine& affine) {
   const auto channels = static_cast<int64_t>(shifted.size());
   TensorId weights = op.inputs[1];
   if (!IsOne(affine.scale)) {
-    const Tensor& old = editor.tensor(weights);
+    const Tensor old = editor.tensor(weights);
     weights = editor.AddConstant(old.name, old.shape, ScaledWeights(old, affine.scale, op.kind == OpKind::kDepthwiseConv2D));
   }
   const TensorId new_bias = editor.AddConstant(has_bias ? editor.tensor(op.inputs[2]).name : op.name + ".bias", {channels}, shifted);
   if (weights == kNoTensor || new_bias == kNoTensor) return false;
   editor.Become(target, op.kind, {op.inputs[0], weights, new_bias}, std::move(attrs));
-  editor.TakeOver(target, last);
+  return true;
+}
+
+// The part of `affine` for one operand of a Concat of channels.
+Affine ChannelRange(const Affine& affine, TensorId x, size_t begin, size_t count) {
+  const auto range = [&](const Channels& c) {
+    const auto first = c.begin() + static_cast<std::ptrdiff_t>(begin);
+    return Channels(first, first + static_cast<std::ptrdiff_t>(count));
+  };
+  return {x, range(affine.scale), range(affine.shift), affine.clamp};
+}
+
+// Folds `affine`, computed by `last`, into the operator that computes its x, or into all whose results a Concat of channels joins to x.
+bool FoldIntoProducer(Editor& editor, OpId last, const Affine& affine) {
+  OpId producer = editor.producer(affine.x);
+  std::vector<std::pair<OpId, Affine>> parts;
+  if (producer != kNoOp && editor.op(producer).kind == OpKind::kConcat && editor.OnlyReader(affine.x) == last) {
+    if (editor.op(producer).as<ConcatAttrs>().axis != editor.output(producer).shape.rank() - 1) return false;
+    size_t begin = 0;
+    for (const TensorId operand : editor.op(producer).inputs) {
+      const auto count = static_cast<size_t>(editor.tensor(operand).shape.back());
+      parts.emplace_back(FoldTarget(editor, operand, producer), ChannelRange(affine, operand, begin, count));
+      begin += count;
+    }
+  } else {
+    parts.emplace_back(FoldTarget(editor, affine.x, last), affine);
+  }
+  for (const auto& [target, part] : parts) {
+    if (target == kNoOp) return false;
+  }
+  // One after another; should memory end in between, the parts done so far are undone.
+  std::vector<Operator> before;
+  for (const auto& [target, part] : parts) {
+    before.push_back(editor.op(target));
+    if (FoldInto(editor, target, part)) continue;
+    for (size_t i = 0; i < before.size(); ++i) editor.Become(parts[i].first, before[i].kind, before[i].inputs, before[i].attrs);
+    return false;
+  }
+  editor.TakeOver(producer, last);
   return true;
 }
 

@@ -23,6 +23,7 @@ void RemoveDeadCode(Editor& editor) {
 
 bool FoldConstants(Graph* graph) { return RunPass(graph, FoldConstants); }
 bool FoldBatchNorm(Graph* graph) { return RunPass(graph, FoldBatchNorm); }
+bool FoldScales(Graph* graph) { return RunPass(graph, FoldScales); }
 bool FuseClamps(Graph* graph) { return RunPass(graph, FuseClamps); }
 bool FusePadding(Graph* graph) { return RunPass(graph, FusePadding); }
 bool FuseBias(Graph* graph) { return RunPass(graph, FuseBias); }
@@ -38,7 +39,8 @@ Result<Graph> Optimize(const Graph& graph) {
   // Transposes go first, so that convolutions, norms, clamps and paddings come to stand side by side; what stands for one
   // activation is recognised before a clamp inside it is fused away.
   constexpr void (*kPasses[])(Editor&) = {RemoveDeadCode,       FoldConstants, CancelTransposes, SimplifyViews, RecognizeGelu, RecognizeLayerNorm,
-                                          RecognizeActivations, FoldBatchNorm, FuseBias,         FusePadding,   FuseClamps};
+                                          RecognizeActivations, FoldBatchNorm, FuseBias,         FoldScales,    FusePadding,
+                                          FuseClamps};
   constexpr int kMostRounds = 32;  // two or three are the rule; the bound is for graphs that are made to be slow
   Editor editor(graph);
   for (int round = 0; round < kMostRounds; ++round) {
