@@ -139,7 +139,9 @@ Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lane
   if (!options.plan_file.empty()) return LoadPlanFor(graph, lanes, options.plan_file);
   if (options.has_random_plan) return RandomPlan(graph, lanes, options.random_plan);
   Progress progress(options.quiet);
-  return PlanGraph(graph, lanes, MakePlanRequest(options, &progress));
+  Result<PlannedModel> planned = PlanGraph(graph, lanes, MakePlanRequest(options, &progress));
+  if (!planned.ok()) return planned.status().Annotated(model);
+  return planned;
 }
 
 Status WriteOutput(const std::string& file, const std::string& text) {

@@ -36,8 +36,10 @@ Status Run(const RunOptions& options) {
   session_options.bind.strict = options.common.strict;
   session_options.bind.handoff_latency_us = options.common.handoff_latency_us;
   session_options.bind.timings = !options.common.trace_file.empty();
-  PLAIT_ASSIGN_OR_RETURN(const std::unique_ptr<Session> session, OpenSession(planned, lanes, session_options));
-  PLAIT_RETURN_IF_ERROR(FillInputs(*planned.graph, options.inputs, options.common.seed, session.get()));
+  const Result<std::unique_ptr<Session>> opened = OpenSession(planned, lanes, session_options);
+  if (!opened.ok()) return opened.status().Annotated(options.model);
+  Session* const session = opened->get();
+  PLAIT_RETURN_IF_ERROR(FillInputs(*planned.graph, options.inputs, options.common.seed, session));
   const int64_t start_ns = NowNs();
   PLAIT_RETURN_IF_ERROR(session->Run());
   const double us = static_cast<double>(NowNs() - start_ns) / 1000;

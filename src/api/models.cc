@@ -1,5 +1,7 @@
 #include "src/api/models.h"
 
+#include <filesystem>
+
 #include "src/formats/load.h"
 #include "src/zoo/zoo.h"
 
@@ -17,7 +19,12 @@ Result<Graph> LoadModel(const std::string& model, const std::map<std::string, Di
   ImportOptions options;
   options.shapes = shapes;
   Result<Graph> graph = LoadModelFile(model, options);
-  if (graph.ok() || looks_like_file || graph.status().code() != PLAIT_NOT_FOUND) return graph;
+  if (graph.ok() || graph.status().code() != PLAIT_NOT_FOUND) return graph;
+  if (looks_like_file) {
+    std::error_code ignored;  // the file may be there and lack another one, its weights
+    if (std::filesystem::exists(model, ignored)) return graph;
+    return NotFound(graph.status().message(), "; check the path, or name a built-in network (`plait inspect` lists them)");
+  }
   std::string names;
   for (const ZooEntry& entry : ZooEntries()) names += (names.empty() ? "" : ", ") + std::string(entry.name);
   return NotFound(model, ": there is no such file, and the zoo has no network of that name; it has ", names);

@@ -61,11 +61,16 @@ class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
     return dom_.end_array();
   }
   bool parse_error(std::size_t position, const std::string&, const nlohmann::json::exception& e) override {
-    error_ = StrCat("at byte ", position, ": ", e.what());
+    // The library's messages begin with its own name for the error, in brackets.
+    const std::string_view what = e.what();
+    const size_t end_of_name = what.find("] ");
+    error_ = StrCat("at byte ", position, ": ", end_of_name == std::string_view::npos ? what : what.substr(end_of_name + 2));
+    error_position_ = position;
     return false;
   }
 
   const std::string& error() const { return error_; }
+  size_t error_position() const { return error_position_; }  // of what is no JSON; 0 if it is, but is refused
 
  private:
   bool Fail(std::string message) {
@@ -82,6 +87,7 @@ class StrictBuilder final : public nlohmann::json_sax<nlohmann::json> {
   int max_depth_;
   int depth_ = 0;
   std::string error_;
+  size_t error_position_ = 0;
 };
 
 }  // namespace
@@ -96,7 +102,7 @@ Result<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
   }
   struct stat info;
   if (::fstat(file.fd(), &info) != 0) return IoError(path, ": ", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return IoError(path, ": is not a regular file");
+  if (!S_ISREG(info.st_mode)) return IoError(path, ": is not a regular file; name one");
   if (info.st_size > max_bytes) {
     return IoError(path, ": is ", info.st_size, " bytes, more than the ", max_bytes, " that are read");
   }
@@ -147,6 +153,9 @@ Result<nlohmann::json> ParseJson(std::string_view text, const std::string& what,
   nlohmann::json root;
   StrictBuilder builder(&root, max_depth);
   if (!nlohmann::json::sax_parse(text.begin(), text.end(), &builder)) {
+    if (builder.error_position() > text.size()) {
+      return Corrupt(what, ": is not whole JSON: it ends in the middle, after ", text.size(), " bytes; copy or make it again");
+    }
     return Corrupt(what, ": is not valid JSON: ", builder.error());
   }
   return root;

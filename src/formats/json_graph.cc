@@ -128,10 +128,15 @@ class Weights {
     }
     const std::string file = description["file"];
     PLAIT_ASSIGN_OR_RETURN(bytes_, read(file));
+    if (description.contains("bytes") && description["bytes"] != bytes_.size()) {
+      return Corrupt("the weights file '", file, "' has ", bytes_.size(), " bytes, not the ", description["bytes"].dump(),
+                     " that the graph was written with; copy or export both again");
+    }
     const std::string found = Checksum(bytes_);
     if (found != description["checksum"]) {
       return Corrupt("the weights file '", file, "' (", bytes_.size(),
-                     " bytes) is not the one that the graph was written with: its checksum is ", found);
+                     " bytes) is not the one that the graph was written with: its checksum is ", found,
+                     "; copy or export both again");
     }
     return Status();
   }
@@ -337,7 +342,9 @@ WeightsReader ReadWeightsBeside(const std::string& json_path) {
     if (std::filesystem::is_symlink(path, ignored)) {
       return InvalidArgument("the weights file '", file, "' is a link; it must be a file in the graph's own folder");
     }
-    return ReadFile(path.string());
+    Result<std::string> bytes = ReadFile(path.string());
+    if (bytes.status().code() != PLAIT_NOT_FOUND) return bytes;
+    return NotFound(bytes.status().message(), "; the graph's weights are in it: copy it to the graph's folder");
   };
 }
 

@@ -3,11 +3,15 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
+#include <random>
+#include <set>
 
 #include "src/base/file_io.h"
 #include "src/formats/json_graph.h"
 #include "src/formats/onnx_export.h"
+#include "src/zoo/zoo.h"
 #include "tests/formats/sample_graphs.h"
 
 namespace plait {
@@ -83,6 +87,52 @@ TEST_F(LoadModel, TruncatedModelsSaySo) {
   if (!HasOnnx()) GTEST_SKIP() << "this build has no ONNX support";
   const Result<std::string> onnx = ExportOnnx(*EveryOperator());
   ExpectRefusal(onnx->substr(0, onnx->size() / 2), "truncated");
+}
+
+// Every 40th of the file, and positions around each end, where headers and lists of names are.
+std::vector<size_t> Cuts(size_t size) {
+  std::set<size_t> cuts;
+  for (size_t i = 0; i < 40; ++i) cuts.insert({size * i / 40, std::min(i, size - 1), size - 1 - std::min(i * i, size - 1)});
+  return {cuts.begin(), cuts.end()};
+}
+
+TEST_F(LoadModel, ARealNetworkCutAnywhereIsRefused) {
+  const Result<Graph> graph = BuildZooModel("squeezenet1_1");
+  ASSERT_TRUE(graph.ok()) << graph.status().message();
+  ASSERT_TRUE(WriteGraphJsonFile(*graph, folder_ + "/whole.json").ok());
+  const std::string path = folder_ + "/model.json";
+  const std::string json = *ReadFile(folder_ + "/whole.json"), weights = *ReadFile(folder_ + "/whole.json.weights");
+  for (const size_t kept : Cuts(json.size() - 2)) {  // the last bracket and the end of its line
+    SCOPED_TRACE(kept);
+    Write("model.json", json.substr(0, kept));
+    Refusal(path);
+  }
+  Write("model.json", json);
+  for (const size_t kept : Cuts(weights.size())) {
+    SCOPED_TRACE(kept);
+    Write("whole.json.weights", weights.substr(0, kept));
+    const std::string message = Refusal(path);
+    EXPECT_NE(message.find("whole.json.weights"), std::string::npos) << message;
+    EXPECT_NE(message.find(StrCat(weights.size())), std::string::npos) << message;
+  }
+  if (!HasOnnx()) GTEST_SKIP() << "this build has no ONNX support";
+  const Result<std::string> onnx = ExportOnnx(*graph);
+  ASSERT_TRUE(onnx.ok()) << onnx.status().message();
+  for (const size_t kept : Cuts(onnx->size())) {
+    SCOPED_TRACE(kept);
+    Refusal(Write("model.onnx", onnx->substr(0, kept)));
+  }
+}
+
+TEST_F(LoadModel, RandomBytesAreRefused) {
+  std::mt19937 random(11);
+  for (int i = 0; i < 500; ++i) {
+    SCOPED_TRACE(i);
+    std::string bytes(random() % (i % 10 == 0 ? 20000 : 40), '\0');
+    for (char& c : bytes) c = static_cast<char>(random());
+    if (i % 2 == 1) bytes = "\x08\x07" + bytes;  // as ONNX begins
+    Refusal(Write("model", bytes));
+  }
 }
 
 }  // namespace

@@ -2,6 +2,8 @@
 """A file that is no model, or not a whole one: the tool says which file, what is wrong and what to do, and ends with exit code 1.
    bad_files_test.py PLAIT"""
 import gzip
+import os
+import random
 
 import tool
 
@@ -11,7 +13,7 @@ class BadModels(tool.ToolTest):
         self.fail(["run", path, "--no-gpu", "--quiet"], path, *says)
 
     def test_missing(self):
-        self.check(self.folder / "missing.onnx", "no such file")
+        self.check(self.folder / "missing.onnx", "no such file", "check the path")
 
     def test_no_file_and_no_zoo_name(self):
         self.fail(["run", "resnet51"], "resnet51", "no such file", "the zoo", "resnet50")
@@ -42,13 +44,38 @@ class BadModels(tool.ToolTest):
             with self.subTest(content):
                 self.check(self.write("few.bytes", content))
 
+    def test_no_regular_file(self):
+        os.mkfifo(self.folder / "pipe.onnx")
+        self.check(self.folder / "pipe.onnx", "regular file")
+        self.check("/dev/zero", "regular file")
+
+    def test_random_bytes(self):
+        for seed in range(3):
+            with self.subTest(seed):
+                self.check(self.write("random.onnx", random.Random(seed).randbytes(5000)), "no model that is known")
+
     def test_truncated(self):
-        for name in ("whole.onnx", "whole.json"):
+        for name, says in (("whole.onnx", "export the model again"), ("whole.json", "again")):
             self.succeed("export", "squeezenet1_1", "-o", name)
             content = (self.folder / name).read_bytes()
             for kept in (len(content) - 2, len(content) // 2, len(content) // 3, 1000, 100, 3):
                 with self.subTest(name=name, kept=kept):
-                    self.check(self.write("cut_" + name, content[:kept]))
+                    self.check(self.write("cut_" + name, content[:kept]), says)
+
+    def test_weights_beside(self):
+        self.succeed("export", "squeezenet1_1", "-o", "whole.json")
+        weights = self.folder / "whole.json.weights"
+        content = weights.read_bytes()
+        for kept in (len(content) - 1, len(content) // 2, 0):
+            with self.subTest(kept):
+                weights.write_bytes(content[:kept])
+                self.check(self.folder / "whole.json", "whole.json.weights", kept, len(content), "again")
+        weights.write_bytes(content[:100] + b"\xff" + content[101:])
+        self.check(self.folder / "whole.json", "whole.json.weights", "checksum", "again")
+        weights.unlink()
+        self.check(self.folder / "whole.json", "whole.json.weights", "no such file", "copy it")
+        weights.mkdir()
+        self.check(self.folder / "whole.json", "whole.json.weights", "regular file")
 
     def test_bytes_lost_inside(self):
         self.succeed("export", "squeezenet1_1", "-o", "whole.onnx")
@@ -56,7 +83,22 @@ class BadModels(tool.ToolTest):
         self.check(self.write("holed.onnx", content[:2000] + content[2100:]))
 
     def test_operator_that_is_lacking(self):
-        self.check(self.write("lacking.onnx", tool.onnx_model("NonMaxSuppression")), "NonMaxSuppression", "the_operator")
+        self.check(self.write("lacking.onnx", tool.onnx_model("NonMaxSuppression")), "NonMaxSuppression", "the_operator", "without these")
+
+    def test_dtypes_that_are_lacking(self):
+        for name, dtype in (("float16", tool.FLOAT16), ("double", tool.DOUBLE), ("int64", tool.INT64), ("99", 99)):
+            with self.subTest(name):
+                self.check(self.write("dtype.onnx", tool.onnx_model("Relu", dtype=dtype)), name, "float32", "export")
+
+    def test_shapes_that_are_open(self):
+        path = self.write("open.onnx", tool.onnx_model("Relu", shape=("batch", 4)))
+        self.check(path, "'x'", "dimension 0", "batch", "--shape")
+        self.succeed("run", path, "--no-gpu", "--lane", "cpu0", "--shape", "x=1x4")
+        self.fail(["run", path, "--no-gpu", "--lane", "cpu0", "--shape", "x=1x5"], path, "contradicts")
+
+    def test_sizes_that_no_machine_has(self):
+        self.check(self.write("huge.onnx", tool.onnx_model("Relu", shape=(1 << 30, 1 << 30))), "'x'", "2^40 bytes")
+        self.check(self.write("huge.onnx", tool.onnx_model("Relu", shape=(1 << 62, 4))), "'x'", "axis 0")
 
     def test_every_command_that_reads_a_model(self):
         path = self.write("text.onnx", b"no model")

@@ -83,15 +83,19 @@ def _field(number, value):
     return _varint(number << 3 | 2) + _varint(len(value)) + value
 
 
-def _tensor_info(name, shape):
-    dims = b"".join(_field(1, _field(1, size)) for size in shape)
-    return _field(1, name) + _field(2, _field(1, _field(1, 1) + _field(2, dims)))
+FLOAT32, INT64, FLOAT16, DOUBLE = 1, 7, 10, 11  # ONNX's numbers
 
 
-def onnx_model(op_type, source="x", target="y", shape=(1, 4), opset=13):
-    """An ONNX file with one operator of one float32 input and one output of the same shape."""
+def _tensor_info(name, shape, dtype):
+    dims = b"".join(_field(1, _field(1 if isinstance(size, int) else 2, size)) for size in shape)
+    return _field(1, name) + _field(2, _field(1, _field(1, dtype) + _field(2, dims)))
+
+
+def onnx_model(op_type, source="x", target="y", shape=(1, 4), opset=13, dtype=FLOAT32):
+    """An ONNX file with one operator of one input and one output of the same shape, in which a name stands for an open size."""
     node = _field(1, source) + _field(2, target) + _field(3, "the_operator") + _field(4, op_type)
-    graph = _field(1, node) + _field(2, "g") + _field(11, _tensor_info(source, shape)) + _field(12, _tensor_info(target, shape))
+    graph = (_field(1, node) + _field(2, "g") + _field(11, _tensor_info(source, shape, dtype)) +
+             _field(12, _tensor_info(target, shape, dtype)))
     return _field(1, 8) + _field(7, graph) + _field(8, _field(2, opset))
 
 

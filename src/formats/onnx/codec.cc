@@ -235,7 +235,8 @@ Status ParseProto(std::string_view bytes, onnx::ModelProto* proto) {
                                                 static_cast<int>(bytes.size()));
   stream.SetRecursionLimit(kMaxNesting);
   if (!proto->ParseFromCodedStream(&stream) || !stream.ConsumedEntireMessage()) {
-    return Corrupt("is not a whole ONNX model: its ", bytes.size(), " bytes are truncated, damaged or something else");
+    return Corrupt("is not a whole ONNX model: its ", bytes.size(),
+                   " bytes are truncated, damaged or something else; copy or export the model again");
   }
   return Status();
 }

@@ -152,12 +152,15 @@ class UnsupportedList {
   int64_t case_count_ = 0;
 };
 
+constexpr char kGiveAShape[] =
+    "; shapes must be fixed: export the model with all sizes, or give the input's shape (of the tool: --shape NAME=1x3x224x224)";
+
 Result<Dims> InputShape(const OnnxValueInfo& input, const ImportOptions& options) {
   const auto given = options.shapes.find(input.name);
   const bool has_given = given != options.shapes.end();
   if (!input.shape) {
     if (has_given) return given->second;
-    return InvalidArgument("the input '", input.name, "' has no shape; shapes must be fixed: give one for it");
+    return InvalidArgument("the input '", input.name, "' has no shape", kGiveAShape);
   }
   if (input.shape->size() > static_cast<size_t>(kMaxRank)) {
     return Unsupported("the input '", input.name, "' has ", input.shape->size(), " dimensions; at most ", kMaxRank,
@@ -177,8 +180,7 @@ Result<Dims> InputShape(const OnnxValueInfo& input, const ImportOptions& options
     }
     if (wanted <= 0) {
       return InvalidArgument("the input '", input.name, "' has no fixed size in dimension ", i,
-                             d.symbol.empty() ? "" : " ('" + d.symbol + "')",
-                             "; shapes must be fixed: give one for it");
+                             d.symbol.empty() ? "" : " ('" + d.symbol + "')", kGiveAShape);
     }
     shape.push_back(wanted);
   }
@@ -220,7 +222,7 @@ class Importer {
       state_.read_names.insert(v.name);
       if (v.dtype != "float32") {
         return Unsupported("the output '", v.name, "' is ", v.dtype.empty() ? "no tensor" : v.dtype,
-                           "; float32 is supported");
+                           "; float32 is supported: export the model in float32");
       }
     }
     return Status();
@@ -248,7 +250,7 @@ class Importer {
       if (!given_.insert(input.name).second) continue;  // an initializer's default, as old files list them
       if (input.dtype != "float32") {
         return Unsupported("the input '", input.name, "' is ", input.dtype.empty() ? "no tensor" : input.dtype,
-                           "; float32 is supported");
+                           "; float32 is supported: export the model in float32");
       }
       PLAIT_ASSIGN_OR_RETURN(const Dims shape, InputShape(input, options_));
       auto value = std::make_shared<OnnxValue>();
