@@ -43,15 +43,18 @@ Status SolveInstance(const ScheduleOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(const Solution solution, Solve(problem, search));
   const double search_ms = static_cast<double>(NowNs() - begin) / 1e6;
   nlohmann::json report = {{"instance", problem.name}, {"operators", problem.ops.size()}, {"lanes", problem.lanes.size()}, {"effort", options.effort},
-                           {"seed", options.seed}, {"makespan_us", Us(solution.assignment.makespan)}, {"strategy", solution.strategy},
+                           {"seed", options.seed}, {"makespan_us", Us(solution.assignment.makespan)}, {"strategy", solution.strategy}, {"optimal", solution.optimal},
                            {"evaluations", solution.evaluations}, {"search_ms", search_ms}};
   const bool text = options.json != "-";
   if (text) {
-    std::printf("%s: %s us (%s), %lld evaluations in %.1f ms\n", problem.name.c_str(), TickText(solution.assignment.makespan).c_str(), solution.strategy.c_str(),
+    std::printf("%s: %s us (%s), %lld evaluations in %.1f ms\n", problem.name.c_str(), TickText(solution.assignment.makespan).c_str(),
+                (solution.strategy + (solution.optimal ? ", proven optimal" : "")).c_str(),
                 static_cast<long long>(solution.evaluations), search_ms);
   }
   if (options.bound) {
-    const Tick bound = LowerBound(problem);
+    const int64_t bound_begin = NowNs();
+    const Tick bound = solution.optimal ? solution.assignment.makespan : LowerBound(problem);
+    report["bound_ms"] = static_cast<double>(NowNs() - bound_begin) / 1e6;
     const double gap = bound > 0 ? Us(solution.assignment.makespan) / Us(bound) - 1 : 0;
     report["lower_bound_us"] = Us(bound);
     report["gap"] = gap;

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "src/schedule/baselines.h"
+#include "src/schedule/chain.h"
 #include "src/schedule/net.h"
 #include "src/schedule/order_search.h"
 #include "src/schedule/random.h"
@@ -21,6 +22,7 @@ struct Tuning {
   int width;             // and while orders change
   int tries;             // new orders a window
   int64_t evaluations;
+  int64_t exact_evaluations;  // splits looked at where there is only one order
 };
 constexpr int kWindow = 10;
 constexpr int kMaxRestartOps = 40;       // beyond it other starts do not pay
@@ -33,11 +35,14 @@ Tuning TuningFor(const Net& net, const SearchOptions& options) {
   // Access by region gives operators several modes and long chains without handoffs: worth more trials.
   const bool by_region = std::any_of(net.in_access.begin(), net.in_access.end(), [](int a) { return a >= 0; });
   const int64_t base = std::min(kMaxBase, std::max<int64_t>(60000, 900 * n) * (by_region ? 3 : 1));
-  Tuning t{8, 4, 6, base};
+  Tuning t{8, 4, 6, base, std::min(kMaxBase, std::max<int64_t>(100000, 1500 * n))};
   if (n > 300) t.start_width = 4;
-  if (options.effort == Effort::kFast) t = {4, 3, 4, base / 6};
-  if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 11000000)};
-  if (options.evaluations > 0) t.evaluations = options.evaluations;
+  if (options.effort == Effort::kFast) t = {4, 3, 4, base / 6, t.exact_evaluations / 6};
+  if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 11000000), 20000000};
+  if (options.evaluations > 0) {
+    t.evaluations = options.evaluations;
+    t.exact_evaluations = options.evaluations / 2;
+  }
   return t;
 }
 
@@ -61,11 +66,12 @@ template <int kD>
 class Solver {
  public:
   Solver(const Net& net, const SearchOptions& options, const std::vector<Baseline>& baselines)
-      : net_(net), options_(options), baselines_(baselines), tuning_(TuningFor(net, options)), random_(options.seed) {}
+      : net_(net), options_(options), baselines_(baselines), tuning_(TuningFor(net, options)), unique_(HasUniqueOrder(net)), random_(options.seed) {}
 
   SequencePlan Run() {
     Start();
     if (best_.makespan >= kInfinite) return std::move(best_);
+    if (unique_ && SolveExactly()) return std::move(best_);
     int idle = 0;
     for (int round = 0; !Spent() && idle < kMaxIdleRounds; ++round) {
       const Tick before = best_.makespan;
@@ -79,23 +85,36 @@ class Solver {
       Report("round " + std::to_string(round + 1));
       idle = best_.makespan < before ? 0 : idle + 1;
     }
+    if (unique_) SolveExactly();  // with a better incumbent fewer labels are left
     return std::move(best_);
   }
 
   int64_t evaluations() const { return evaluations_; }
+  bool optimal() const { return optimal_; }
 
  private:
   static constexpr int kMaxIdleRounds = 60;
+  static constexpr int kLabelsPerEvaluation = 2;  // a split that is only looked at costs less than one that is optimised
 
   bool Spent() const { return evaluations_ >= tuning_.evaluations || (options_.stop && options_.stop()); }
   void Report(const std::string& phase) const {
     if (options_.progress) options_.progress(phase, static_cast<double>(best_.makespan) / 10.0);
   }
 
+  // Where there is only one order, the optimum is often within reach.
+  bool SolveExactly() {
+    ChainSolution exact = SolveChain(net_, best_, tuning_.exact_evaluations);
+    evaluations_ += exact.evaluations / kLabelsPerEvaluation;
+    best_ = std::move(exact.plan);
+    optimal_ = exact.optimal;
+    Report("exact");
+    return optimal_;
+  }
+
   // Splits along the given order of the operators and along HEFT's.
   void Start() {
     for (const Baseline& b : baselines_) {
-      if (b.name != "heft" && b.name != "fastest") continue;
+      if (b.name != "heft" && (b.name != "fastest" || unique_)) continue;
       if (Spent() && best_.makespan < kInfinite) break;
       const int width = FittingWidth(net_, b.plan.sequence, tuning_.start_width);
       if (width == 0) continue;
@@ -151,8 +170,10 @@ class Solver {
   const SearchOptions& options_;
   const std::vector<Baseline>& baselines_;
   Tuning tuning_;
+  bool unique_;  // the operators have one topological order only
   Random random_;
   SequencePlan best_;
+  bool optimal_ = false;
   int64_t evaluations_ = 0;
 };
 
@@ -177,6 +198,7 @@ Result<Solution> Solve(const Problem& problem, const SearchOptions& options) {
       Solver<lanes()> solver(net, options, baselines);
       SequencePlan plan = solver.Run();
       out.evaluations = solver.evaluations();
+      out.optimal = solver.optimal();
       return plan;
     });
   }

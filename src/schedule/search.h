@@ -14,6 +14,7 @@ namespace plait {
 struct Solution {
   Assignment assignment;
   std::string strategy;          // the baseline's name if the search could not improve on it, else "search"
+  bool optimal = false;          // proven: no assignment is faster
   int64_t evaluations = 0;       // splits of an operator that were optimised
   struct Reference {
     std::string name;
