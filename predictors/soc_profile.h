@@ -16,7 +16,7 @@ namespace plait {
 struct Measurement {
   int axis = -1;        // -1: whole
   int64_t extent = 0;   // elements along the axis; 0 for whole
-  double us = 0;        // median
+  double us = 0;        // lower quartile of the repeats
   double spread = 0;    // half the interquartile range divided by the median
   int repeats = 0;
 };

@@ -59,6 +59,8 @@ class BoundLane {
   virtual Status error() const = 0;
   // Of the last finished inference, one per step; empty unless BindOptions::timings. Bookkeeping steps may hold zeros.
   virtual std::span<const StepTiming> timings() const = 0;
+  // What submitting to the device took the host thread in the last finished inference; 0 for lanes that run on their own thread.
+  virtual int64_t submission_ns() const { return 0; }
   // Compute steps that run on the reference backend for want of anything better.
   virtual int reference_steps() const { return 0; }
 };

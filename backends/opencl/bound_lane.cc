@@ -101,7 +101,7 @@ Status OpenClBoundLane::PrepareSegment(const LowerContext& context, Segment* seg
 void OpenClBoundLane::Submit(uint64_t n) noexcept {
   inference_ = n;
   submitted_ = finished_ = 0;
-  ready_ns_ = 0;
+  ready_ns_ = submission_ns_ = 0;
   running_ = true;
 }
 
@@ -174,6 +174,7 @@ bool OpenClBoundLane::TrySubmit() {
   flight.submit_ns = NowNs();
   int64_t step = segment.first;
   const cl_int error = EnqueueSegment(segment, &flight, &step);
+  submission_ns_ += NowNs() - flight.submit_ns;
   if (flight.last || error != CL_SUCCESS) in_flight_.push_back(std::move(flight));
   if (error != CL_SUCCESS) {
     Fail(segment, step, "cannot be enqueued", error);

@@ -22,6 +22,7 @@ class OpenClBoundLane final : public BoundLane {
   void Abandon() noexcept override;
   Status error() const override { return error_; }
   std::span<const StepTiming> timings() const override { return timings_; }
+  int64_t submission_ns() const override { return submission_ns_; }
 
  private:
   // One thing to enqueue, for step `step`.
@@ -66,6 +67,7 @@ class OpenClBoundLane final : public BoundLane {
   size_t submitted_ = 0, finished_ = 0;  // segments of this inference
   uint64_t inference_ = 0;
   bool running_ = false;
+  int64_t submission_ns_ = 0;            // spent on enqueueing this inference's segments
   int64_t ready_ns_ = 0;                 // when the next segment's waits were seen to hold; 0: not yet
   Status error_;
 };

@@ -2,7 +2,7 @@
 //
 // Operators are timed inside runs of their own network, one lane at a time: a lane's program is the whole network, every operator either whole
 // or as a sequence of parts, so that weights and activations are as cold or warm as they will be. Lanes and programs take turns round by
-// round, and medians are kept.
+// round, and lower quartiles are kept: other work on the machine only ever makes a part slower.
 #pragma once
 
 #include <functional>
@@ -25,7 +25,7 @@ struct LanesToMeasure {
 struct CalibrationOptions {
   BindOptions bind;                   // strict mode and injected latency are part of what is measured; `timings` is set where needed
   double seconds_per_lane = 30;       // a bound on measuring; less is used where medians are good enough earlier
-  int min_rounds = 3, max_rounds = 9;
+  int min_rounds = 5, max_rounds = 15;
   std::function<bool()> stop;         // asked between inferences; true ends with PLAIT_CANCELLED, the profile keeps what was finished
   // What is being measured, the share done (0 to 1), seconds left.
   std::function<void(const std::string& what, double done, double seconds_left)> progress;

@@ -3,8 +3,6 @@
 // Everything is a difference of chains of two lengths, so that waking the lanes and the caller cancels: what one more step takes on a lane,
 // and what one more turn takes when two lanes hand a tensor to and fro.
 #include <algorithm>
-#include <array>
-#include <map>
 #include <utility>
 
 #include "src/calibrate/calibrate.h"
@@ -32,14 +30,13 @@ class HandoffCalibration {
 
   Status Run() {
     const size_t n = lanes_.lanes.size();
-    step_us_.assign(n, 0);
     const double total = static_cast<double>(n + n * (n - 1) / 2);
     double done = 0;
     for (size_t a = 0; a < n; ++a) {
       PLAIT_RETURN_IF_ERROR(Show("measuring steps on " + lanes_.lanes[a]->name(), done++ / total));
       if (!CanRun(a)) continue;
-      PLAIT_ASSIGN_OR_RETURN(step_us_[a], StepUs(kSmallBytes, [a](int) { return static_cast<LaneId>(a); }));
-      profile_->lanes[a].dispatch_us = std::max(step_us_[a], 1e-3);
+      PLAIT_ASSIGN_OR_RETURN(const double step_us, StepUs(a));
+      profile_->lanes[a].dispatch_us = std::max(step_us, 1e-3);
     }
     for (size_t a = 0; a < n; ++a) {
       if (lanes_.planning[a].spec.kind == LaneKind::kGpu && CanRun(a)) PLAIT_RETURN_IF_ERROR(MeasureHost(a));
@@ -122,25 +119,39 @@ class HandoffCalibration {
     return Status();
   }
 
-  // What one more operator of a chain takes.
-  Result<double> StepUs(int64_t bytes, const std::function<LaneId(int)>& lane_of) const {
+  // What one more operator of a chain takes, for each of `lanes_of`: the median over rounds, in each of which all chains were run.
+  Result<std::vector<std::vector<double>>> StepRounds(int64_t bytes, const std::vector<std::function<LaneId(int)>>& lanes_of) const {
     std::vector<Runner> runners;
-    for (int length : {kShort, kLong}) {
-      PLAIT_ASSIGN_OR_RETURN(Runner runner, Open({{length, lane_of}}, bytes));
-      runners.push_back(std::move(runner));
+    for (const auto& lane_of : lanes_of) {
+      for (int length : {kShort, kLong}) {
+        PLAIT_ASSIGN_OR_RETURN(Runner runner, Open({{length, lane_of}}, bytes));
+        runners.push_back(std::move(runner));
+      }
     }
     PLAIT_RETURN_IF_ERROR(RunAll(&runners));
-    return std::max(0.0, (MedianOf(runners[1].us) - MedianOf(runners[0].us)) / (kLong - kShort));
+    std::vector<std::vector<double>> steps(lanes_of.size());
+    for (size_t i = 0; i < lanes_of.size(); ++i) {
+      for (size_t round = 0; round < runners[2 * i].us.size(); ++round) {
+        steps[i].push_back((runners[2 * i + 1].us[round] - runners[2 * i].us[round]) / (kLong - kShort));
+      }
+    }
+    return steps;
+  }
+
+  Result<double> StepUs(size_t lane) const {
+    PLAIT_ASSIGN_OR_RETURN(const auto steps, StepRounds(kSmallBytes, {[lane](int) { return static_cast<LaneId>(lane); }}));
+    return std::max(0.0, MedianOf(steps[0]));
   }
 
   // The half of what a turn there and back takes beyond its two operators.
   Result<double> TurnUs(size_t a, size_t b, int64_t bytes) const {
-    std::array<double, 3> step{};
-    for (int which = 0; which < 3; ++which) {
-      const auto lane_of = [&](int i) { return static_cast<LaneId>(which == 2 ? (i % 2 == 0 ? a : b) : which == 1 ? b : a); };
-      PLAIT_ASSIGN_OR_RETURN(step[static_cast<size_t>(which)], StepUs(bytes, lane_of));
-    }
-    return std::max(0.0, step[2] - (step[0] + step[1]) / 2);
+    const auto on_a = [a](int) { return static_cast<LaneId>(a); };
+    const auto on_b = [b](int) { return static_cast<LaneId>(b); };
+    const auto in_turns = [a, b](int i) { return static_cast<LaneId>(i % 2 == 0 ? a : b); };
+    PLAIT_ASSIGN_OR_RETURN(const auto steps, StepRounds(bytes, {on_a, on_b, in_turns}));
+    std::vector<double> turns;
+    for (size_t round = 0; round < steps[0].size(); ++round) turns.push_back(steps[2][round] - (steps[0][round] + steps[1][round]) / 2);
+    return std::max(0.0, MedianOf(turns));
   }
 
   Status MeasurePair(size_t a, size_t b) {
@@ -157,34 +168,28 @@ class HandoffCalibration {
     return Status();
   }
 
-  // How much longer a CPU lane takes for its own steps when it submits and polls for the GPU lane: with one GPU step, and with more.
+  // What a segment and each of its steps take the GPU lane's host thread: the time that it spends on submitting segments of one step and of more.
   Status MeasureHost(size_t gpu) {
-    const LaneId host = lanes_.planning[gpu].spec.host;
-    if (host < 0 || !CanRun(static_cast<size_t>(host))) return Status();
-    const double host_step_us = std::max(step_us_[static_cast<size_t>(host)], 0.05);
-    // Long enough to outlast the device.
-    const int busy = static_cast<int>(std::clamp((400.0 + 3 * (kShort + 1) * step_us_[gpu]) / host_step_us, 50.0, 4000.0));
-    const auto on_host = [host](int) { return host; };
     const auto on_gpu = [gpu](int) { return static_cast<LaneId>(gpu); };
-    std::vector<Runner> runners;
-    for (int gpu_steps : {0, 1, 1 + kShort}) {
-      std::vector<Chain> chains = {{busy, on_host}};
-      if (gpu_steps > 0) chains.push_back({gpu_steps, on_gpu});
-      PLAIT_ASSIGN_OR_RETURN(Runner runner, Open(chains, kSmallBytes));
-      runners.push_back(std::move(runner));
+    PLAIT_ASSIGN_OR_RETURN(const Runner one, Open({{1, on_gpu}}, kSmallBytes));
+    PLAIT_ASSIGN_OR_RETURN(const Runner many, Open({{1 + kShort, on_gpu}}, kSmallBytes));
+    std::vector<double> one_us, step_us;
+    for (int round = 0; round < kRounds; ++round) {
+      PLAIT_RETURN_IF_ERROR(StopIfAsked(options_.stop));
+      PLAIT_RETURN_IF_ERROR(one.session->Run());
+      PLAIT_RETURN_IF_ERROR(many.session->Run());
+      one_us.push_back(one.session->submission_us(static_cast<LaneId>(gpu)));
+      step_us.push_back((many.session->submission_us(static_cast<LaneId>(gpu)) - one_us.back()) / kShort);
     }
-    PLAIT_RETURN_IF_ERROR(RunAll(&runners));
-    const double none = MedianOf(runners[0].us), one = MedianOf(runners[1].us), many = MedianOf(runners[2].us);
     LaneProfile& lane = profile_->lanes[gpu];
-    lane.host_step_us = std::max(0.0, (many - one) / kShort);
-    lane.host_segment_us = std::max(0.0, one - none - lane.host_step_us);
+    lane.host_step_us = std::max(0.0, MedianOf(step_us));
+    lane.host_segment_us = std::max(0.0, MedianOf(one_us) - lane.host_step_us);
     return Status();
   }
 
   const LanesToMeasure& lanes_;
   const CalibrationOptions& options_;
   SocProfile* const profile_;
-  std::vector<double> step_us_;   // [lane]
 };
 
 }  // namespace

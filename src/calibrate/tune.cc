@@ -17,9 +17,13 @@
 namespace plait {
 namespace {
 
-constexpr int kTimedRuns = 5;            // inferences with a clock on every step, from which costs are corrected
+constexpr int kTimedRuns = 9;            // inferences with a clock on every step, from which costs are corrected
 constexpr double kSecondsPerRound = 4;   // slow networks get fewer runs
-constexpr int kLeastRuns = 3, kLeastGuardRuns = 7;
+constexpr int kLeastRuns = 3, kLeastGuardRuns = 11;
+constexpr double kSecondsOfGuard = 10;
+constexpr size_t kFinalPlans = 3, kFinalSingles = 2;
+constexpr double kFarBehind = 1.2;       // no finalist, since noise does not explain it
+constexpr double kWorthwhile = 0.98;     // a plan has to be faster than a single lane by this factor
 constexpr double kFillsCachesUs = 30e3;  // a network slower than this does not care what ran before it
 
 struct Contender {
@@ -28,7 +32,7 @@ struct Contender {
   std::shared_ptr<const Plan> plan;
   std::unique_ptr<Session> session;
   std::vector<double> us;                // of the current round
-  double score = 0;                      // median over the best single lane's of the same round
+  double score = 0;                      // median over the best single lane's of the same round; of a single lane, summed over rounds
 };
 
 bool SameWork(const Schedule& a, const Schedule& b) {
@@ -118,34 +122,35 @@ class Tuner {
     std::vector<Contender*> contenders = {plan.get()};
     for (const std::unique_ptr<Contender>& single : singles_) contenders.push_back(single.get());
     PLAIT_RETURN_IF_ERROR(RunInTurns(contenders, options_.runs_per_round, kLeastRuns, kSecondsPerRound));
-    const Contender* single = BestSingle();
+    const Contender* single = Fastest(Pointers(singles_));
     const double single_us = single == nullptr ? 0 : MedianOf(single->us);
     const double plan_us = MedianOf(plan->us);
     plan->score = single == nullptr ? plan_us : plan_us / single_us;
+    for (const std::unique_ptr<Contender>& other : singles_) other->score += MedianOf(other->us) / single_us;
     result_.rounds.push_back({predicted_us, plan_us, single_us});
     PLAIT_RETURN_IF_ERROR(LearnFrom(*plan));
     plans_.push_back(std::move(plan));
     return true;
   }
 
-  const Contender* BestSingle() const {
-    const auto best = std::min_element(singles_.begin(), singles_.end(), [](const auto& a, const auto& b) { return MedianOf(a->us) < MedianOf(b->us); });
-    return best == singles_.end() ? nullptr : best->get();
-  }
-
-  // Each contender in turn, starting with another one every time; before each timed inference one that wakes the lanes and warms the caches.
   Status RunInTurns(const std::vector<Contender*>& contenders, int runs, int least_runs, double seconds) {
     for (Contender* contender : contenders) contender->us.clear();
     const int64_t begin_ns = NowNs();
     for (int run = 0; run < runs; ++run) {
       if (run >= least_runs && static_cast<double>(NowNs() - begin_ns) / 1e9 > seconds) break;
-      for (size_t k = 0; k < contenders.size(); ++k) {
-        PLAIT_RETURN_IF_ERROR(StopIfAsked(options_.stop));
-        Contender& contender = *contenders[(k + static_cast<size_t>(run)) % contenders.size()];
-        if (contender.us.empty() || contender.us.back() < kFillsCachesUs) PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));
-        PLAIT_ASSIGN_OR_RETURN(const double us, TimedRun(contender.session.get()));
-        contender.us.push_back(us);
-      }
+      PLAIT_RETURN_IF_ERROR(RunOnce(contenders, run));
+    }
+    return Status();
+  }
+
+  // Each contender in turn, starting with another one every time; before each timed inference one that wakes the lanes and warms the caches.
+  Status RunOnce(const std::vector<Contender*>& contenders, int run) {
+    for (size_t k = 0; k < contenders.size(); ++k) {
+      PLAIT_RETURN_IF_ERROR(StopIfAsked(options_.stop));
+      Contender& contender = *contenders[(k + static_cast<size_t>(run)) % contenders.size()];
+      if (contender.us.empty() || contender.us.back() < kFillsCachesUs) PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));
+      PLAIT_ASSIGN_OR_RETURN(const double us, TimedRun(contender.session.get()));
+      contender.us.push_back(us);
     }
     return Status();
   }
@@ -167,7 +172,7 @@ class Tuner {
       gaps.Add(plan.plan->program, timed->timings());
     }
     // Clocks on its steps slow a GPU lane down, not the steps of a CPU lane.
-    const double without_clocks = std::clamp(MedianOf(plan.us) / MedianOf(timed_us), 0.5, 1.0);
+    const double without_clocks = std::clamp(QuietOf(plan.us) / QuietOf(timed_us), 0.5, 1.0);
     const auto scale = [&](LaneId lane) { return lanes_.planning[static_cast<size_t>(lane)].spec.kind == LaneKind::kGpu ? without_clocks : 1.0; };
     // Equal operators share a cost: their median.
     std::map<std::tuple<std::string, LaneId, int, int64_t>, std::pair<OpId, std::vector<double>>> by_signature;
@@ -175,7 +180,7 @@ class Tuner {
       const auto& [op, lane, axis, extent] = key;
       auto& entry = by_signature[{OpSignature(*graph_, graph_->op(op)), lane, axis, extent}];
       entry.first = op;
-      entry.second.push_back(MedianOf(samples) * scale(lane));
+      entry.second.push_back(QuietOf(samples) * scale(lane));
     }
     for (const auto& [key, entry] : by_signature) {
       const auto& [signature, lane, axis, extent] = key;
@@ -186,30 +191,72 @@ class Tuner {
     return Status();
   }
 
+  // Runs the best plans and the best single lanes in turns until it is clear whether a plan wins, and keeps the fastest.
   Result<TuneResult> Decide() {
-    Show("comparing the plan of " + graph_->name + " with the best single lane", options_.max_rounds);
+    Show("comparing the best plans of " + graph_->name + " with the best single lanes", options_.max_rounds);
     if (singles_.empty() && plans_.empty()) return Unsupported("no lane can run ", graph_->name, " alone and no plan was found");
-    Contender* single = nullptr;
-    if (!singles_.empty()) {
-      if (singles_.front()->us.empty()) PLAIT_RETURN_IF_ERROR(RunInTurns(Pointers(singles_), options_.runs_per_round, kLeastRuns, kSecondsPerRound));
-      single = const_cast<Contender*>(BestSingle());
-      result_.best_single = single->name;
+    if (plans_.empty() && singles_.front()->us.empty()) {
+      PLAIT_RETURN_IF_ERROR(RunInTurns(Pointers(singles_), options_.runs_per_round, kLeastRuns, kSecondsPerRound));
+      for (const auto& single : singles_) single->score = MedianOf(single->us);
     }
-    const auto best = std::min_element(plans_.begin(), plans_.end(), [](const auto& a, const auto& b) { return a->score < b->score; });
-    Contender* plan = best == plans_.end() ? nullptr : best->get();
-    if (plan != nullptr && single != nullptr) {
-      PLAIT_RETURN_IF_ERROR(RunInTurns({plan, single}, options_.runs_of_guard, kLeastGuardRuns, 2 * kSecondsPerRound));
-      std::vector<double> differences;
-      for (size_t i = 0; i < plan->us.size(); ++i) differences.push_back(plan->us[i] - single->us[i]);
-      if (MedianInterval(differences).high >= 0) plan = nullptr;
-    }
-    const Contender* chosen = plan != nullptr ? plan : single;
+    const std::vector<Contender*> plans = Finalists(plans_, kFinalPlans), singles = Finalists(singles_, kFinalSingles);
+    std::vector<Contender*> finalists = plans;
+    finalists.insert(finalists.end(), singles.begin(), singles.end());
+    if (finalists.size() > 1) PLAIT_RETURN_IF_ERROR(RunFinal(plans, singles, finalists));
+    const Contender* single = Fastest(singles);
+    const Contender* plan = Fastest(plans);
+    const Contender* chosen = single == nullptr || (plan != nullptr && IsFaster(*plan, *single)) ? plan : single;
     result_.plan = *chosen->plan;
     result_.measured_us = MedianOf(chosen->us);
+    result_.best_single = single == nullptr ? "" : single->name;
     result_.best_single_us = single == nullptr ? 0 : MedianOf(single->us);
     result_.measured = static_cast<int>(corrected_.measured());
     result_.avoided = std::max(0, SearchSpace() - result_.measured);
     return std::move(result_);
+  }
+
+  // Until every plan that is still ahead of a single lane is so beyond noise, or the runs or the time are used up.
+  Status RunFinal(const std::vector<Contender*>& plans, const std::vector<Contender*>& singles, const std::vector<Contender*>& finalists) {
+    for (Contender* contender : finalists) contender->us.clear();
+    const int64_t begin_ns = NowNs();
+    for (int runs = 0; runs < options_.runs_of_guard; ++runs) {
+      const double seconds = static_cast<double>(NowNs() - begin_ns) / 1e9;
+      if (runs >= kLeastGuardRuns && (seconds > kSecondsOfGuard || IsDecided(plans, singles))) break;
+      PLAIT_RETURN_IF_ERROR(RunOnce(finalists, runs));
+    }
+    return Status();
+  }
+
+  static bool IsDecided(const std::vector<Contender*>& plans, const std::vector<Contender*>& singles) {
+    const Contender* single = Fastest(singles);
+    const Contender* plan = Fastest(plans);
+    if (single == nullptr || plan == nullptr) return plans.size() + singles.size() < 2;
+    const MedianBounds bounds = MedianInterval(Differences(*plan, *single));
+    return bounds.high < 0 || bounds.low > 0;
+  }
+
+  // Faster in the median of interleaved runs by more than what a plan of several lanes should cost in power and fragility.
+  static bool IsFaster(const Contender& plan, const Contender& single) {
+    return MedianOf(Differences(plan, single)) < 0 && MedianOf(plan.us) < kWorthwhile * MedianOf(single.us);
+  }
+
+  static std::vector<double> Differences(const Contender& plan, const Contender& single) {
+    std::vector<double> differences;
+    for (size_t i = 0; i < std::min(plan.us.size(), single.us.size()); ++i) differences.push_back(plan.us[i] - single.us[i]);
+    return differences;
+  }
+
+  static Contender* Fastest(const std::vector<Contender*>& all) {
+    const auto best = std::min_element(all.begin(), all.end(), [](const Contender* a, const Contender* b) { return MedianOf(a->us) < MedianOf(b->us); });
+    return best == all.end() ? nullptr : *best;
+  }
+
+  // The best by score, at most `count`, none of them far behind the first.
+  static std::vector<Contender*> Finalists(const std::vector<std::unique_ptr<Contender>>& all, size_t count) {
+    std::vector<Contender*> sorted = Pointers(all);
+    std::stable_sort(sorted.begin(), sorted.end(), [](const Contender* a, const Contender* b) { return a->score < b->score; });
+    while (!sorted.empty() && (sorted.size() > count || sorted.back()->score > kFarBehind * sorted.front()->score)) sorted.pop_back();
+    return sorted;
   }
 
   static std::vector<Contender*> Pointers(const std::vector<std::unique_ptr<Contender>>& contenders) {

@@ -17,7 +17,7 @@ struct TuneOptions {
   BindOptions bind;
   int max_rounds = 4;             // searches
   int runs_per_round = 9;         // timed inferences of each contender and round
-  int runs_of_guard = 15;         // of the last comparison with the best single lane
+  int runs_of_guard = 51;         // at most, of the last comparison with the best single lanes
   double max_seconds = 60;        // after which no further round starts
   std::function<bool()> stop;     // asked between inferences; true ends with PLAIT_CANCELLED
   std::function<void(const std::string& what, double done, double seconds_left)> progress;
@@ -40,8 +40,8 @@ struct TuneResult {
   std::vector<TuneRound> rounds;
 };
 
-// The best measured plan. A plan over several lanes replaces the best single lane's only if it was faster beyond noise (95 % interval of the
-// median difference of interleaved runs). Nothing else may run on the lanes.
+// The best measured plan. A plan over several lanes replaces the best single lane's only if it is faster in the median of interleaved runs, which go on until
+// the 95 % interval of the difference decides or the runs are used up. Nothing else may run on the lanes.
 Result<TuneResult> TunePlan(const std::shared_ptr<const Graph>& graph, const LanesToMeasure& lanes, const SocProfile& profile, const TuneOptions& options);
 
 }  // namespace plait

@@ -63,6 +63,10 @@ class SessionImpl final : public Session {
   Status Run() override;
   Status Cancel() override;
   std::vector<std::span<const StepTiming>> timings() const override;
+  double submission_us(LaneId lane) const override {
+    const BoundLane* bound = r_->bound[static_cast<size_t>(lane)].get();
+    return bound == nullptr ? 0 : static_cast<double>(bound->submission_ns()) / 1e3;
+  }
   const std::vector<LaneReport>& reports() const override { return reports_; }
   const Plan& plan() const override { return *plan_; }
 

@@ -57,6 +57,8 @@ class Session {
 
   // [lane][step] of the last inference; empty unless BindOptions::timings.
   virtual std::vector<std::span<const StepTiming>> timings() const = 0;
+  // What submitting to the lane's device took its host thread in the last inference; 0 for CPU lanes.
+  virtual double submission_us(LaneId lane) const = 0;
   virtual const std::vector<LaneReport>& reports() const = 0;
   virtual const Plan& plan() const = 0;
 };
