@@ -1,6 +1,5 @@
 #include "benchmarks/tool/options.h"
 
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
@@ -16,14 +15,6 @@
 
 namespace plait {
 namespace {
-
-bool MakeFolders(const std::string& path) {
-  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
-    const std::string part = path.substr(0, slash);
-    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return false;
-    if (slash == std::string::npos) return ::access(path.c_str(), W_OK) == 0;
-  }
-}
 
 Result<Dims> ParseShape(const std::string& text, const std::string& option) {
   Dims dims;
@@ -86,8 +77,8 @@ std::string CacheDir(const CommonOptions& options) {
       return "";
     }
   }
-  if (!MakeFolders(dir)) {
-    Log(LogLevel::kWarning, StrCat("the cache folder ", dir, " cannot be written; nothing will be kept (choose another with --cache)"));
+  if (Status status = MakeFolders(dir); !status.ok()) {
+    Log(LogLevel::kWarning, StrCat("the cache folder ", status.message(), "; nothing will be kept (choose another with --cache)"));
     return "";
   }
   return dir;

@@ -90,7 +90,7 @@ std::vector<PlanningLane> LaneSet::Planning() const {
       planning.spec.domain = next_domain++;
       planning.spec.host = last_cpu;
     }
-    planning.rules = &lane->rules();
+    planning.rules = rules.empty() ? &lane->rules() : rules[out.size()].get();
     planning.coherent = lane->coherent();
     out.push_back(std::move(planning));
   }
@@ -104,7 +104,7 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
   if (!options.gpu) {
     set.refused.push_back("gpu0: switched off");
   } else if (Status status = OpenGpu(options, &gpu); !status.ok()) {
-    if (!options.opencl_cpus.empty()) return status.Annotated("gpu0");
+    if (options.gpu_required || !options.opencl_cpus.empty()) return status.Annotated("gpu0");
     set.refused.push_back("gpu0: " + status.message());
   }
 

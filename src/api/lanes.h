@@ -14,6 +14,7 @@ struct LaneOptions {
   std::vector<std::vector<int>> clusters;   // cores of each CPU lane; empty: from sysfs, strongest first
   std::vector<int> opencl_cpus;             // take a CPU OpenCL device as gpu0, confined to these cores; empty: real GPUs only
   bool gpu = true;                          // false: no GPU lane
+  bool gpu_required = false;                // no GPU lane is an error
   bool strict = false;                      // GPU lanes in strict mode (see BindOptions); planned as not coherent
   std::string cache_dir;                    // for program binaries; empty: none
 };
@@ -25,6 +26,7 @@ struct LaneSet {
   std::vector<std::string> refused;                  // what was not opened, and why
   std::shared_ptr<Lane> all_cpu;                     // every core of all lanes as one pool; no lane of plans
   std::vector<int> all_cpus;
+  std::vector<std::shared_ptr<const KernelRules>> rules;  // [lane] what planning goes by instead of the lane's own; empty: the lanes' own
 
   std::vector<PlanningLane> Planning() const;        // in the order of `lanes`; a GPU lane is hosted by the last CPU lane
 };

@@ -2,11 +2,13 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "src/base/clock.h"
 #include "src/base/log.h"
+#include "src/plan/predicted.h"
 #include "src/platform/affinity.h"
 #include "src/platform/topology.h"
 
@@ -117,6 +119,7 @@ Result<CalibrationReport> Calibrate(const std::shared_ptr<const Graph>& graph, c
   options.bind = request.bind;
   options.seconds_per_lane = request.calibration_seconds_per_lane;
   options.progress = request.progress;
+  options.stop = request.stop;
   bool changed = false;
   if (!HasHandoffs(*profile)) {
     PLAIT_RETURN_IF_ERROR(CalibrateHandoffs(measured, options, profile));
@@ -129,14 +132,26 @@ Result<CalibrationReport> Calibrate(const std::shared_ptr<const Graph>& graph, c
   return report;
 }
 
+// Strategies give times of parts at best: the plan's is when the last would end, or unknown with one of them.
+void PredictFromParts(Plan* plan) {
+  const std::vector<Part>& parts = plan->schedule.parts;
+  if (plan->schedule.predicted_us > 0 || std::any_of(parts.begin(), parts.end(), [](const Part& part) { return part.predicted_us <= 0; })) return;
+  const Result<std::vector<std::vector<StepTiming>>> timings = PredictedTimings(plan->program);
+  if (!timings.ok()) return;
+  for (const std::vector<StepTiming>& lane : *timings) {
+    for (const StepTiming& step : lane) plan->schedule.predicted_us = std::max(plan->schedule.predicted_us, static_cast<double>(step.end_ns) / 1e3);
+  }
+}
+
 Result<PlannedModel> Search(std::shared_ptr<const Graph> graph, const LaneSet& lanes, const PlanRequest& request, const SocProfile& profile) {
   PlannedModel model;
   model.graph = std::move(graph);
-  if (request.tune) {
+  if (request.tune && !request.strategy) {
     TuneOptions options;
     options.search = request.search;
     options.bind = request.bind;
     options.progress = request.progress;
+    options.stop = request.stop;
     PLAIT_ASSIGN_OR_RETURN(TuneResult tuned, TunePlan(model.graph, ToMeasure(lanes), profile, options));
     model.planning_us = tuned.planning_us;
     model.rounds = tuned.rounds;
@@ -152,10 +167,13 @@ Result<PlannedModel> Search(std::shared_ptr<const Graph> graph, const LaneSet& l
   ApplyProfile(profile, &planning);
   const MeasuredLatency latency(profile);
   const int64_t start_ns = NowNs();
-  PLAIT_ASSIGN_OR_RETURN(const Schedule schedule, PlanSchedule(*model.graph, planning, CostsFrom(profile, &latency), request.search));
+  const Strategy strategy = request.strategy ? request.strategy : Strategy(PlanSchedule);
+  PLAIT_ASSIGN_OR_RETURN(const Schedule schedule, strategy(*model.graph, planning, CostsFrom(profile, &latency), request.search));
   model.planning_us = static_cast<double>(NowNs() - start_ns) / 1000;
+  if (request.strategy) PLAIT_RETURN_IF_ERROR(CheckSchedule(*model.graph, planning, schedule).Annotated("strategy '" + schedule.strategy + "'"));
   PLAIT_ASSIGN_OR_RETURN(Plan plan, Lower(*model.graph, planning, schedule));
   plan.soc = profile.soc;
+  if (request.strategy) PredictFromParts(&plan);
   model.plan = std::make_shared<Plan>(std::move(plan));
   return model;
 }
@@ -170,13 +188,17 @@ Result<CalibrationReport> CalibrateGraph(const Graph& graph, const LaneSet& lane
 
 Result<PlannedModel> PlanGraph(const Graph& graph, const LaneSet& lanes, const PlanRequest& request) {
   PLAIT_ASSIGN_OR_RETURN(std::shared_ptr<const Graph> prepared, Prepare(graph, lanes.Planning()));
+  LaneSet constrained = lanes;
+  if (request.rules) {
+    PLAIT_ASSIGN_OR_RETURN(constrained.rules, request.rules(*prepared));
+  }
   SocProfile profile = LoadCachedProfile(lanes, request);
   // Whatever changes the plan is in the key: model, machine, search and whether candidates are run.
   const std::string key = StrCat(Hex(Hash(*prepared)), profile.soc, PLAIT_VERSION, static_cast<int>(request.search.effort), ' ', request.search.evaluations, ' ',
-                                 request.search.seed, request.tune);
-  const std::string path = request.cache_dir.empty() ? "" : request.cache_dir + "/plan-" + Hex(HashText(key)) + ".json";
+                                 request.search.seed, request.tune, request.constraints);
+  const std::string path = request.cache_dir.empty() || request.strategy ? "" : request.cache_dir + "/plan-" + Hex(HashText(key)) + ".json";
   if (!path.empty() && request.use_cached_plan) {
-    Result<Plan> kept = LoadPlanOn(*prepared, lanes.Planning(), path);
+    Result<Plan> kept = LoadPlanOn(*prepared, constrained.Planning(), path);
     if (kept.ok()) {
       PlannedModel model;
       model.graph = std::move(prepared);
@@ -186,8 +208,8 @@ Result<PlannedModel> PlanGraph(const Graph& graph, const LaneSet& lanes, const P
     }
     if (kept.status().code() != PLAIT_NOT_FOUND) Log(LogLevel::kWarning, "the kept plan is made anew: " + kept.status().message());
   }
-  PLAIT_RETURN_IF_ERROR(Calibrate(prepared, lanes, request, &profile).status());
-  PLAIT_ASSIGN_OR_RETURN(PlannedModel model, Search(std::move(prepared), lanes, request, profile));
+  if (request.measure) PLAIT_RETURN_IF_ERROR(Calibrate(prepared, lanes, request, &profile).status());
+  PLAIT_ASSIGN_OR_RETURN(PlannedModel model, Search(std::move(prepared), constrained, request, profile));
   if (!path.empty()) {
     if (Status status = SavePlan(*model.plan, path); !status.ok()) Log(LogLevel::kWarning, status.message());
   }

@@ -26,6 +26,9 @@ struct PlannedModel {
   std::vector<TuneRound> rounds;        // of tuning
 };
 
+// From graph, lanes and costs to a schedule; PlanSchedule() is one. Costs may know nothing of some operators.
+using Strategy = std::function<Result<Schedule>(const Graph&, const std::vector<PlanningLane>&, const PlanningCosts&, const SearchOptions&)>;
+
 struct PlanRequest {
   SearchOptions search;
   BindOptions bind;                     // strict mode and injected latency: part of what is measured and cached
@@ -35,6 +38,12 @@ struct PlanRequest {
   double calibration_seconds_per_lane = 30;
   // what, done share 0..1, seconds left (negative: unknown)
   std::function<void(const std::string&, double, double)> progress;
+  std::function<bool()> stop;           // asked now and then; true ends with PLAIT_CANCELLED
+  Strategy strategy;                    // instead of the search; its schedule is checked, neither tuned nor cached
+  bool measure = true;                  // false: costs are what the kept profile knows
+  // Makes the rules that plans must keep from the prepared graph: see LaneSet::rules. `constraints` says in words what they ask, for the cache's key.
+  std::function<Result<std::vector<std::shared_ptr<const KernelRules>>>(const Graph& prepared)> rules;
+  std::string constraints;
 };
 
 // The profile of this machine and these lanes from the cache; an empty one with the lanes' names if there is none or it is foreign.

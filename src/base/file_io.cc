@@ -100,23 +100,40 @@ Result<std::string> ReadFile(const std::string& path, int64_t max_bytes) {
     const std::string why = std::strerror(errno);
     return errno == ENOENT ? NotFound(path, ": no such file") : IoError(path, ": cannot be opened: ", why);
   }
+  return ReadDescriptor(file.fd(), 0, -1, path, max_bytes);
+}
+
+Result<std::string> ReadDescriptor(int fd, int64_t offset, int64_t length, const std::string& what, int64_t max_bytes) {
   struct stat info;
-  if (::fstat(file.fd(), &info) != 0) return IoError(path, ": ", std::strerror(errno));
-  if (!S_ISREG(info.st_mode)) return IoError(path, ": is not a regular file; name one");
-  if (info.st_size > max_bytes) {
-    return IoError(path, ": is ", info.st_size, " bytes, more than the ", max_bytes, " that are read");
+  if (::fstat(fd, &info) != 0) return IoError(what, ": ", std::strerror(errno));
+  if (!S_ISREG(info.st_mode)) return IoError(what, ": is not a regular file; name one");
+  const int64_t size = info.st_size;
+  if (offset < 0 || offset > size || length > size - offset) {
+    return IoError(what, ": has ", size, " bytes; ", length, " at ", offset, " do not lie inside it");
   }
-  std::string content(static_cast<size_t>(info.st_size), '\0');
+  const int64_t bytes = length < 0 ? size - offset : length;
+  if (bytes > max_bytes) return IoError(what, ": is ", bytes, " bytes, more than the ", max_bytes, " that are read");
+  std::string content(static_cast<size_t>(bytes), '\0');
   size_t done = 0;
   while (done < content.size()) {
-    const ssize_t n = ::read(file.fd(), content.data() + done, content.size() - done);
+    const ssize_t n = ::pread(fd, content.data() + done, content.size() - done, offset + static_cast<int64_t>(done));
     if (n < 0 && errno == EINTR) continue;
-    if (n < 0) return IoError(path, ": ", std::strerror(errno));
+    if (n < 0) return IoError(what, ": ", std::strerror(errno));
     if (n == 0) break;
     done += static_cast<size_t>(n);
   }
   content.resize(done);
   return content;
+}
+
+Status MakeFolders(const std::string& path) {
+  if (path.empty()) return IoError("the folder's name is empty");
+  for (size_t slash = path.find('/', 1);; slash = path.find('/', slash + 1)) {
+    const std::string part = path.substr(0, slash);
+    if (::mkdir(part.c_str(), 0700) != 0 && errno != EEXIST) return IoError(part, ": cannot be made: ", std::strerror(errno));
+    if (slash == std::string::npos) break;
+  }
+  return ::access(path.c_str(), W_OK) == 0 ? Status() : IoError(path, ": cannot be written: ", std::strerror(errno));
 }
 
 Status WriteFileAtomically(const std::string& path, std::string_view content) {

@@ -15,6 +15,13 @@ namespace plait {
 // (directories, FIFOs, devices) and for files over `max_bytes`. The message names the path.
 Result<std::string> ReadFile(const std::string& path, int64_t max_bytes = int64_t{2} << 30);
 
+// `length` bytes at `offset` of an open regular file; a negative length: to its end. The descriptor's own position stays as it is. IoError for anything
+// but a regular file, for a range that is not inside it, and for more than `max_bytes`. `what` is named in messages.
+Result<std::string> ReadDescriptor(int fd, int64_t offset, int64_t length, const std::string& what, int64_t max_bytes = int64_t{2} << 30);
+
+// Makes the folder and those above it where they are missing, for this user alone. IoError names the one that cannot be made or written.
+Status MakeFolders(const std::string& path);
+
 // Replaces `path` by `content` in one step: a temporary file beside it, flushed to disk, then renamed. On failure the
 // old file is as it was.
 Status WriteFileAtomically(const std::string& path, std::string_view content);

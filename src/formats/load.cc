@@ -73,9 +73,9 @@ Status NotAModel(std::string_view bytes) {
 
 bool IsKnownOther(std::string_view bytes) { return NotAModel(bytes).code() == PLAIT_UNSUPPORTED; }
 
-Result<Graph> Load(const std::string& path, std::string_view bytes, const ImportOptions& options) {
+Result<Graph> Load(std::string_view bytes, const WeightsReader& weights, const ImportOptions& options) {
   if (bytes.empty()) return Corrupt("is empty; copy or export the model again");
-  if (LooksLikeJson(bytes)) return ImportGraphJson(bytes, ReadWeightsBeside(path));
+  if (LooksLikeJson(bytes)) return ImportGraphJson(bytes, weights);
   if (IsKnownOther(bytes)) return NotAModel(bytes);
   if (!LooksLikeOnnx(bytes) && (!HasOnnx() || LooksLikeText(bytes))) return NotAModel(bytes);
   Result<Graph> graph = ImportOnnx(bytes, options);
@@ -89,9 +89,16 @@ Result<Graph> LoadModelFile(const std::string& path, const ImportOptions& option
   std::error_code ignored;
   if (std::filesystem::is_directory(path, ignored)) return IoError(path, ": is a directory; name the model file in it");
   PLAIT_ASSIGN_OR_RETURN(const std::string bytes, ReadFile(path));
-  Result<Graph> graph = Load(path, bytes, options);
+  Result<Graph> graph = Load(bytes, ReadWeightsBeside(path), options);
   if (!graph.ok()) return graph.status().Annotated(path);
   return graph;
+}
+
+Result<Graph> LoadModelBytes(std::string_view bytes, const ImportOptions& options) {
+  const WeightsReader none = [](const std::string& file) -> Result<std::string> {
+    return Unsupported("its weights are in another file, '", file, "'; load it by its path, or write it with its weights inside");
+  };
+  return Load(bytes, none, options);
 }
 
 }  // namespace plait

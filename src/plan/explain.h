@@ -1,4 +1,4 @@
-// A plan in words, for people.
+// A plan in words, for people and for programs.
 #pragma once
 
 #include <string>
@@ -11,5 +11,8 @@ namespace plait {
 // lanes stand idle, and each lane's steps as a table. Plain text that ends with a line break. `plan` has passed
 // VerifyProgram against `graph`.
 std::string ExplainPlan(const Graph& graph, const Plan& plan);
+
+// The same for programs: a JSON object (docs/formats.md).
+std::string ExplainPlanJson(const Graph& graph, const Plan& plan);
 
 }  // namespace plait

@@ -30,7 +30,7 @@ class BoundCpuLane final : public BoundLane {
  public:
   explicit BoundCpuLane(const BindRequest& request)
       : graph_(request.graph), program_(request.program), lane_(request.lane), arena_(static_cast<std::byte*>(request.arena)),
-        counters_(request.counters), has_timings_(request.options.timings) {}
+        counters_(request.counters), elsewhere_(request.elsewhere), has_timings_(request.options.timings) {}
 
   Status Prepare(const BackendList& backends, const std::vector<CpuContext*>& contexts);
 
@@ -55,6 +55,7 @@ class BoundCpuLane final : public BoundLane {
   const LaneId lane_;
   std::byte* const arena_;
   const std::span<LaneCounter> counters_;
+  std::span<std::byte* const> elsewhere_;  // while Prepare runs
   const bool has_timings_;
   std::vector<PreparedStep> steps_;
   std::vector<PreparedWait> waits_;
@@ -108,6 +109,7 @@ Status BoundCpuLane::Prepare(const BackendList& backends, const std::vector<CpuC
     PLAIT_RETURN_IF_ERROR(PrepareStep(step, backends, contexts, &prepared).Annotated("step " + std::to_string(i)));
     steps_.push_back(std::move(prepared));
   }
+  elsewhere_ = {};
   next_ = steps_.size();
   if (has_timings_) timings_.resize(steps_.size());
   return Status();
@@ -157,7 +159,8 @@ Result<BoundView> BoundCpuLane::Address(const View& view) const {
     }
     const BufferSpec& buffer = program_->buffers[static_cast<size_t>(view.buffer)];
     if (view.offset < 0 || view.offset > buffer.bytes) return Corrupt("buffer ", view.buffer, " is left by a view at ", view.offset);
-    return BoundView{&view, arena_ + buffer.offset + view.offset};
+    std::byte* const elsewhere = elsewhere_.empty() ? nullptr : elsewhere_[static_cast<size_t>(view.buffer)];
+    return BoundView{&view, (elsewhere == nullptr ? arena_ + buffer.offset : elsewhere) + view.offset};
   }
   if (view.tensor < 0 || view.tensor >= graph_->tensor_count() || !graph_->tensor(view.tensor).is_constant()) {
     return Corrupt("tensor ", view.tensor, " is read as a constant and is none");

@@ -50,6 +50,17 @@ struct Resources {
   InferenceState state;
 };
 
+// Between the caller's memory for a tensor and the session's.
+struct Copy {
+  std::byte* to;
+  const std::byte* from;
+  size_t bytes;
+};
+
+void Perform(const std::vector<Copy>& copies) {
+  for (const Copy& copy : copies) std::memcpy(copy.to, copy.from, copy.bytes);
+}
+
 class SessionImpl final : public Session {
  public:
   SessionImpl(std::shared_ptr<const Graph> graph, std::shared_ptr<const Plan> plan, const SessionOptions& options)
@@ -60,6 +71,8 @@ class SessionImpl final : public Session {
 
   std::span<std::byte> input(int i) override { return inputs_[static_cast<size_t>(i)]; }
   std::span<const std::byte> output(int i) const override { return outputs_[static_cast<size_t>(i)]; }
+  Status UseBuffers(std::span<void* const> inputs, std::span<void* const> outputs) override;
+  int64_t copied_bytes() const override;
   Status Run() override;
   Status Cancel() override;
   std::vector<std::span<const StepTiming>> timings() const override;
@@ -75,8 +88,18 @@ class SessionImpl final : public Session {
   Status CheckProgram() const;
   Status StartHosts();
   Status AllocateArena();
+  Status BindLane(LaneId lane, std::span<std::byte* const> elsewhere, std::unique_ptr<BoundLane>* bound);
   Status BindLanes();
   Status MapTensors();
+  // Where the caller's memory takes the place of the session's.
+  struct Redirection {
+    std::vector<std::byte*> elsewhere;                  // [buffer], as in BindRequest
+    std::vector<std::span<std::byte>> inputs, outputs;  // to show
+    std::vector<Copy> copies_in, copies_out;
+  };
+  Redirection Redirect(std::span<void* const> inputs, std::span<void* const> outputs) const;
+  Status Rebind(Redirection to);
+  std::vector<bool> TouchedByGpus() const;
   void Report();
   Status WrongProcess() const;
   bool ClaimHosts();
@@ -92,7 +115,9 @@ class SessionImpl final : public Session {
   const pid_t pid_;
   std::unique_ptr<Resources> r_;
   std::byte* arena_ = nullptr;
-  std::vector<std::span<std::byte>> inputs_, outputs_;
+  std::vector<std::span<std::byte>> inputs_, outputs_;          // what input() and output() show
+  std::vector<std::span<std::byte>> own_inputs_, own_outputs_;  // the session's own memory
+  std::vector<Copy> copies_in_, copies_out_;
   std::vector<AlignedBytes> unread_inputs_;  // graph inputs that no step reads
   std::vector<LaneReport> reports_;
   std::vector<int> lane_cpus_;               // ascending; cores of the lanes in use
@@ -166,25 +191,118 @@ Status SessionImpl::AllocateArena() {
   return Status();
 }
 
+Status SessionImpl::BindLane(LaneId lane, std::span<std::byte* const> elsewhere, std::unique_ptr<BoundLane>* bound) {
+  BindRequest request;
+  request.graph = graph_;
+  request.program = std::shared_ptr<const StepProgram>(plan_, &plan_->program);
+  request.lane = lane;
+  request.arena = arena_;
+  request.counters = std::span(r_->counters.get(), r_->lanes.size());
+  request.elsewhere = elsewhere;
+  request.options = options_.bind;
+  PLAIT_ASSIGN_OR_RETURN(*bound, r_->lanes[static_cast<size_t>(lane)]->Bind(request));
+  return Status();
+}
+
 Status SessionImpl::BindLanes() {
   const size_t lane_count = r_->lanes.size();
   r_->counters = std::make_unique<LaneCounter[]>(lane_count);
   r_->bound.resize(lane_count);
   for (Host& host : r_->hosts) {
     for (HostJob::Hosted& hosted : host.job.lanes) {
-      BindRequest request;
-      request.graph = graph_;
-      request.program = std::shared_ptr<const StepProgram>(plan_, &plan_->program);
-      request.lane = hosted.id;
-      request.arena = arena_;
-      request.counters = std::span(r_->counters.get(), lane_count);
-      request.options = options_.bind;
-      const size_t l = static_cast<size_t>(hosted.id);
-      PLAIT_ASSIGN_OR_RETURN(r_->bound[l], r_->lanes[l]->Bind(request));
-      hosted.lane = r_->bound[l].get();
+      std::unique_ptr<BoundLane>& bound = r_->bound[static_cast<size_t>(hosted.id)];
+      PLAIT_RETURN_IF_ERROR(BindLane(hosted.id, {}, &bound));
+      hosted.lane = bound.get();
     }
   }
   return Status();
+}
+
+std::vector<bool> SessionImpl::TouchedByGpus() const {
+  std::vector<bool> touched(program().buffers.size(), false);
+  const auto touch = [&](const View& view) {
+    if (view.buffer >= 0 && static_cast<size_t>(view.buffer) < touched.size()) touched[static_cast<size_t>(view.buffer)] = true;
+  };
+  for (size_t l = 0; l < program().lanes.size(); ++l) {
+    if (program().lanes[l].kind == LaneKind::kCpu) continue;
+    for (const Step& step : program().steps[l]) {
+      for (const View& view : step.reads) touch(view);
+      touch(step.write);
+    }
+  }
+  return touched;
+}
+
+SessionImpl::Redirection SessionImpl::Redirect(std::span<void* const> inputs, std::span<void* const> outputs) const {
+  const std::vector<bool> on_gpu = TouchedByGpus();
+  Redirection to{std::vector<std::byte*>(program().buffers.size(), nullptr), own_inputs_, own_outputs_, {}, {}};
+  for (size_t b = 0; b < program().buffers.size(); ++b) {
+    const BufferSpec& buffer = program().buffers[b];
+    if (buffer.role == BufferRole::kActivation) continue;
+    const bool is_input = buffer.role == BufferRole::kInput;
+    const std::vector<TensorId>& ids = is_input ? graph_->inputs : graph_->outputs;
+    const std::span<void* const> given = is_input ? inputs : outputs;
+    const size_t i = static_cast<size_t>(std::find(ids.begin(), ids.end(), buffer.tensor) - ids.begin());
+    if (i >= std::min(ids.size(), given.size()) || given[i] == nullptr) continue;
+    std::byte* const memory = static_cast<std::byte*>(given[i]);
+    std::byte* const own = arena_ + buffer.offset;
+    if (!on_gpu[b]) {
+      to.elsewhere[b] = memory;
+    } else if (is_input) {
+      to.copies_in.push_back({own, memory, static_cast<size_t>(buffer.bytes)});
+    } else {
+      to.copies_out.push_back({memory, own, static_cast<size_t>(buffer.bytes)});
+    }
+  }
+  const auto show = [](std::span<void* const> given, std::vector<std::span<std::byte>>* shown) {
+    for (size_t i = 0; i < std::min(given.size(), shown->size()); ++i) {
+      if (given[i] != nullptr) (*shown)[i] = {static_cast<std::byte*>(given[i]), (*shown)[i].size()};
+    }
+  };
+  show(inputs, &to.inputs);
+  show(outputs, &to.outputs);
+  return to;
+}
+
+Status SessionImpl::Rebind(Redirection to) {
+  std::vector<std::unique_ptr<BoundLane>> bound(r_->lanes.size());
+  for (size_t l = 0; l < bound.size(); ++l) {
+    if (r_->bound[l] == nullptr || r_->lanes[l]->kind() != LaneKind::kCpu) continue;
+    PLAIT_RETURN_IF_ERROR(BindLane(static_cast<LaneId>(l), to.elsewhere, &bound[l]));
+  }
+  // From here on nothing fails.
+  for (Host& host : r_->hosts) {
+    for (HostJob::Hosted& hosted : host.job.lanes) {
+      const size_t l = static_cast<size_t>(hosted.id);
+      if (bound[l] == nullptr) continue;
+      r_->bound[l] = std::move(bound[l]);
+      hosted.lane = r_->bound[l].get();
+    }
+  }
+  inputs_ = std::move(to.inputs);
+  outputs_ = std::move(to.outputs);
+  copies_in_ = std::move(to.copies_in);
+  copies_out_ = std::move(to.copies_out);
+  return Status();
+}
+
+Status SessionImpl::UseBuffers(std::span<void* const> inputs, std::span<void* const> outputs) {
+  if (::getpid() != pid_) return WrongProcess();
+  if (!BeginRun()) return Status(PLAIT_BUSY, "the session is running an inference");
+  // The last host of an inference lets go of its lanes a moment after the caller has been woken.
+  Backoff backoff;
+  while (r_->state.departures.load(std::memory_order_acquire) != posted_) backoff.Pause();
+  const Status status = fatal_.ok() ? Rebind(Redirect(inputs, outputs)) : fatal_;
+  EndRun();
+  return status;
+}
+
+int64_t SessionImpl::copied_bytes() const {
+  size_t bytes = 0;
+  for (const auto* copies : {&copies_in_, &copies_out_}) {
+    for (const Copy& copy : *copies) bytes += copy.bytes;
+  }
+  return static_cast<int64_t>(bytes);
 }
 
 Status SessionImpl::MapTensors() {
@@ -215,6 +333,8 @@ Status SessionImpl::MapTensors() {
       return Corrupt("output ", tensor.name, " has ", tensor.bytes(), " bytes, its buffer in the plan ", outputs_.back().size());
     }
   }
+  own_inputs_ = inputs_;
+  own_outputs_ = outputs_;
   return Status();
 }
 
@@ -369,9 +489,11 @@ Status SessionImpl::Run() {
     // Spinning for the end takes a core from a lane unless the caller has one of its own.
     const int caller_cpu = ::sched_getcpu();
     const bool may_spin = is_pinned_ && !std::binary_search(lane_cpus_.begin(), lane_cpus_.end(), caller_cpu);
+    Perform(copies_in_);
     PostHosts(caller_cpu, may_spin);
     AwaitHosts(deadline_ns, may_spin);
     status = Conclude();
+    if (status.ok()) Perform(copies_out_);
     ++inference_;
     for (Host& host : r_->hosts) host.thread->Release();
   }

@@ -52,6 +52,13 @@ class Session {
   virtual std::span<std::byte> input(int i) = 0;
   virtual std::span<const std::byte> output(int i) const = 0;
 
+  // From now on inference reads the i-th graph input from inputs[i], and writes the i-th output to outputs[i] (nullptr, or beyond the list: the session's own memory), and
+  // input() and output() show that memory. It is aligned and padded as a buffer of a plan (kBufferAlignment, kBufferSlack), and lives until the next call or the session's end. CPU lanes
+  // use it in place; a tensor that a GPU lane touches is copied before or after each run. Prepares the steps of CPU lanes anew. On failure all is as it was. PLAIT_BUSY while running.
+  virtual Status UseBuffers(std::span<void* const> inputs, std::span<void* const> outputs) = 0;
+  // Copied in each run on behalf of UseBuffers.
+  virtual int64_t copied_bytes() const = 0;
+
   virtual Status Run() = 0;
   virtual Status Cancel() = 0;  // any thread; the running inference ends with PLAIT_CANCELLED
 
