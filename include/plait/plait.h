@@ -2,17 +2,18 @@
 ///
 /// Conventions
 /// - Every function that can fail returns a plait_status and leaves a message for the calling thread, read by plait_last_error().
-///   No exception and no abort leaves a function, whatever it is given; a NULL where none is allowed, a handle of another kind
-///   or one that was destroyed, and a wrong `size` are PLAIT_INVALID_ARGUMENT.
+///   No exception and no abort leaves a function, whatever it is given; a NULL where none is allowed, a handle of another kind or
+///   one that was destroyed, and a wrong `size` are PLAIT_INVALID_ARGUMENT.
 /// - Out-parameters come last and are written only on PLAIT_OK. Times are microseconds, sizes bytes.
 /// - Options are structs whose first member is their size; start from their _INIT macro. A NULL options pointer means the macro's
 ///   values. Structs that a function fills are started in the same way. A caller built with an older header may pass the smaller
 ///   struct of that header; a larger one is accepted if what this version does not know is zero.
-/// - Handles are owned by the caller until it destroys them, in any order: what one handle needs of another, it keeps alive.
-///   A `const char*` in a struct that was filled is borrowed and lives as long as the handle that it was asked of.
-/// - plait_lanes, plait_model and plait_plan do not change once made: any number of threads may use one at a time. A plait_session serves one call at a time: a second,
-///   concurrent one gets PLAIT_BUSY, except where a function says otherwise.
-/// - After fork() every call on a handle of the parent gets PLAIT_WRONG_PROCESS in the child, where destroying it is safe and frees nothing.
+/// - Handles are owned by the caller until it destroys them, in any order: what one handle needs of another, it keeps alive. A
+///   `const char*` in a struct that was filled is borrowed and lives as long as the handle that it was asked of.
+/// - plait_lanes, plait_model and plait_plan do not change once made: any number of threads may use one at the same time. A
+///   plait_session serves one call at a time: a second, concurrent one gets PLAIT_BUSY, except where a function says otherwise.
+/// - After fork() every call on a handle of the parent gets PLAIT_WRONG_PROCESS in the child, where destroying it is safe and
+///   frees nothing.
 #ifndef PLAIT_PLAIT_H_
 #define PLAIT_PLAIT_H_
 
@@ -61,22 +62,23 @@ typedef enum plait_status {
   PLAIT_INTERNAL = 12          ///< A fault of Plait itself.
 } plait_status;
 
-/// The name of `status` in lower case, e.g. "invalid_argument"; "unknown" for a value this version does not know.
-/// Never NULL; a static string. Thread-safe.
+/// The name of `status` in lower case, e.g. "invalid_argument"; "unknown" for a value this version does not know. Never NULL; a
+/// static string. Thread-safe.
 PLAIT_API const char* plait_status_name(plait_status status);
 
-/// Why the last call of this thread that failed did so, in one line that says what to do; "" if none has failed. Calls that succeed leave it as it is. Never NULL;
-/// valid until the thread's next call that fails. Messages over 2 KiB are cut.
+/// Why the last call of this thread that failed did so, in one line that says what to do; "" if none has failed. Calls that
+/// succeed leave it as it is. Never NULL; valid until the thread's next call that fails. Messages over 2 KiB are cut.
 PLAIT_API const char* plait_last_error(void);
 
 /// Frees a text that a function gave to the caller; NULL is allowed.
 PLAIT_API void plait_string_free(char* text);
 
 typedef enum plait_log_level { PLAIT_LOG_INFO = 0, PLAIT_LOG_WARNING = 1, PLAIT_LOG_ERROR = 2 } plait_log_level;
-/// Called with one line at a time, on any thread, by one thread at a time. `message` is borrowed for the call. Must not call Plait.
+/// Called with one line at a time, on any thread, by one thread at a time. `message` is borrowed for the call. Must not call
+/// Plait.
 typedef void (*plait_log_callback)(void* user, plait_log_level level, const char* message);
-/// Sends the log of the whole process to `callback` (with `user`, which must live until the next call of this function);
-/// NULL: back to standard error for warnings and errors. No call of the former callback runs any more when this returns.
+/// Sends the log of the whole process to `callback` (with `user`, which must live until the next call of this function); NULL:
+/// back to standard error for warnings and errors. No call of the former callback runs any more when this returns.
 PLAIT_API plait_status plait_set_log_callback(plait_log_callback callback, void* user);
 
 /// Called now and then during long work, on the calling thread: what is being done, the share that is done (0 to 1), seconds left
@@ -85,7 +87,8 @@ typedef int32_t (*plait_progress_callback)(void* user, const char* what, double 
 
 /* ---- Lanes: what this machine computes with ------------------------------------------------------------------------------------ */
 
-/// The lanes of this machine, opened: CPU clusters and the GPU. Opening is cheap, but keep one for the process: lanes of two handles know nothing of each other.
+/// The lanes of this machine, opened: CPU clusters and the GPU. Opening is cheap, but keep one for the process: lanes of two
+/// handles know nothing of each other.
 typedef struct plait_lanes plait_lanes;
 
 typedef enum plait_gpu_use {
@@ -104,8 +107,10 @@ typedef struct plait_lanes_options {
 } plait_lanes_options;
 #define PLAIT_LANES_OPTIONS_INIT {sizeof(plait_lanes_options), NULL, NULL, PLAIT_GPU_IF_PRESENT, 0, NULL}
 
-/// Opens lanes: cpu0, cpu1, ..., gpu0. At least one CPU lane, or an error. A CPU OpenCL device can only be confined before anything else in the process uses OpenCL.
-/// Errors: PLAIT_INVALID_ARGUMENT (lists of cores that cannot be read), PLAIT_NOT_FOUND (no such core, no such device), PLAIT_IO_ERROR (cache_dir cannot be made).
+/// Opens lanes: cpu0, cpu1, ..., gpu0. At least one CPU lane, or an error. A CPU OpenCL device can only be confined before
+/// anything else in the process uses OpenCL.
+/// Errors: PLAIT_INVALID_ARGUMENT (lists of cores that cannot be read), PLAIT_NOT_FOUND (no such core, no such device),
+/// PLAIT_IO_ERROR (cache_dir cannot be made).
 PLAIT_API plait_status plait_lanes_open(const plait_lanes_options* options, plait_lanes** lanes);
 /// Plans and sessions made with the lanes stay usable. NULL is allowed and does nothing.
 PLAIT_API plait_status plait_lanes_destroy(plait_lanes* lanes);
@@ -144,15 +149,16 @@ typedef struct plait_model_options {
 } plait_model_options;
 #define PLAIT_MODEL_OPTIONS_INIT {sizeof(plait_model_options), NULL, 0}
 
-/// Reads an ONNX file or Plait's graph JSON (docs/formats.md), decided by content. Files are not trusted: malformed ones are refused, and no more memory
-/// is taken than a constant times their size.
-/// Errors: PLAIT_NOT_FOUND, PLAIT_IO_ERROR, PLAIT_CORRUPT (damaged, or not a model), PLAIT_UNSUPPORTED (other formats; operators that
-/// this version lacks, all named), PLAIT_INVALID_ARGUMENT (impossible attributes; shapes that are not fixed), PLAIT_OUT_OF_MEMORY.
+/// Reads an ONNX file or Plait's graph JSON (docs/formats.md), decided by content. Files are not trusted: malformed ones are
+/// refused, and no more memory is taken than a constant times their size.
+/// Errors: PLAIT_NOT_FOUND, PLAIT_IO_ERROR, PLAIT_CORRUPT (damaged, or not a model), PLAIT_UNSUPPORTED (other formats; operators
+/// that this version lacks, all named), PLAIT_INVALID_ARGUMENT (impossible attributes; shapes that are not fixed),
+/// PLAIT_OUT_OF_MEMORY.
 PLAIT_API plait_status plait_model_load_file(const char* path, const plait_model_options* options, plait_model** model);
 /// The same from memory, which may be freed afterwards. Graph JSON whose weights are in a second file is PLAIT_UNSUPPORTED.
 PLAIT_API plait_status plait_model_load_memory(const void* data, size_t bytes, const plait_model_options* options, plait_model** model);
-/// The same from `length` bytes at `offset` of an open file (an asset inside an Android package, say); a negative length: to the end.
-/// `fd` stays the caller's, and its position is not moved. PLAIT_IO_ERROR: not a regular file, or the range lies outside it.
+/// The same from `length` bytes at `offset` of an open file (an asset inside an Android package, say); a negative length: to the
+/// end. `fd` stays the caller's, and its position is not moved. PLAIT_IO_ERROR: not a regular file, or the range lies outside it.
 PLAIT_API plait_status plait_model_load_fd(int fd, int64_t offset, int64_t length, const plait_model_options* options, plait_model** model);
 /// A built-in network with seeded weights, e.g. "resnet50": for tests and measurements. PLAIT_NOT_FOUND names what there is.
 PLAIT_API plait_status plait_model_load_zoo(const char* name, plait_model** model);
@@ -209,8 +215,8 @@ typedef struct plait_plan plait_plan;
 
 typedef enum plait_effort { PLAIT_EFFORT_FAST = 0, PLAIT_EFFORT_DEFAULT = 1, PLAIT_EFFORT_HIGH = 2 } plait_effort;
 
-/// What the application knows better than the search. Names are those of plait_plan_explain(): operators of the prepared graph, in which small ones are fused into
-/// their neighbours. Several annotations of one operator all hold.
+/// What the application knows better than the search. Names are those of plait_plan_explain(): operators of the prepared graph,
+/// in which small ones are fused into their neighbours. Several annotations of one operator all hold.
 typedef struct plait_annotation {
   const char* operators;  ///< Name, or a pattern with '*' and '?'. One that fits no operator is PLAIT_NOT_FOUND.
   const char* pin;        ///< Lanes parted by commas: no other lane runs any part. NULL: any lane may.
@@ -222,7 +228,8 @@ typedef struct plait_annotation {
 /// What a strategy sees, and what it writes: plait/strategy.h.
 typedef struct plait_problem plait_problem;
 typedef struct plait_schedule plait_schedule;
-/// Fills `schedule` with parts for every operator of `problem`; both are valid during the call only, on the calling thread. Anything but 0: PLAIT_CANCELLED.
+/// Fills `schedule` with parts for every operator of `problem`; both are valid during the call only, on the calling thread.
+/// Anything but 0: PLAIT_CANCELLED.
 typedef int32_t (*plait_strategy_callback)(void* user, const plait_problem* problem, plait_schedule* schedule);
 
 typedef struct plait_plan_options {
@@ -242,14 +249,17 @@ typedef struct plait_plan_options {
 } plait_plan_options;
 #define PLAIT_PLAN_OPTIONS_INIT {sizeof(plait_plan_options), PLAIT_EFFORT_DEFAULT, 1, 1, 1, 30.0, NULL, 0, NULL, NULL, NULL, NULL, NULL}
 
-/// Plans `model` for `lanes`: measures what is not known (calibration_seconds_per_lane), searches or asks the strategy, verifies, and, with `tune`, runs candidates.
-/// With the default strategy the plan is never predicted slower than the best single lane, nor, with `tune`, measured slower beyond noise. Nothing else should run on the lanes meanwhile.
-/// Strategies other than "search" are neither tuned nor cached; "lane:" and "random:" do not measure.
-/// Errors: PLAIT_UNSUPPORTED (an operator that no allowed lane can run, named), PLAIT_NOT_FOUND (annotation or strategy name that fits nothing),
-/// PLAIT_INVALID_ARGUMENT (illegal schedule of a strategy), PLAIT_CANCELLED, PLAIT_BUSY (a session is running on the lanes), PLAIT_OUT_OF_MEMORY.
+/// Plans `model` for `lanes`: measures what is not known (calibration_seconds_per_lane), searches or asks the strategy, verifies,
+/// and, with `tune`, runs candidates. With the default strategy the plan is never predicted slower than the best single lane,
+/// nor, with `tune`, measured slower beyond noise. Nothing else should run on the lanes meanwhile. Strategies other than "search"
+/// are neither tuned nor cached; "lane:" and "random:" do not measure.
+/// Errors: PLAIT_UNSUPPORTED (an operator that no allowed lane can run, named), PLAIT_NOT_FOUND (annotation or strategy name that
+/// fits nothing), PLAIT_INVALID_ARGUMENT (illegal schedule of a strategy), PLAIT_CANCELLED, PLAIT_BUSY (a session is running on
+/// the lanes), PLAIT_OUT_OF_MEMORY.
 PLAIT_API plait_status plait_plan_make(const plait_model* model, const plait_lanes* lanes, const plait_plan_options* options, plait_plan** plan);
-/// Reads a plan that plait_plan_save() wrote, for the same model structure (weights may differ) and lanes of the same names and kinds. Files are not trusted: the
-/// plan is verified anew. Errors: PLAIT_NOT_FOUND, PLAIT_IO_ERROR, PLAIT_CORRUPT (damaged, edited, or made for something else).
+/// Reads a plan that plait_plan_save() wrote, for the same model structure (weights may differ) and lanes of the same names and
+/// kinds. Files are not trusted: the plan is verified anew. Errors: PLAIT_NOT_FOUND, PLAIT_IO_ERROR, PLAIT_CORRUPT (damaged,
+/// edited, or made for something else).
 PLAIT_API plait_status plait_plan_load(const plait_model* model, const plait_lanes* lanes, const char* path, plait_plan** plan);
 /// Writes the plan in one step: afterwards `path` holds all of it or what it held before. PLAIT_IO_ERROR.
 PLAIT_API plait_status plait_plan_save(const plait_plan* plan, const char* path);
@@ -273,7 +283,8 @@ typedef struct plait_plan_info {
 #define PLAIT_PLAN_INFO_INIT {sizeof(plait_plan_info), NULL, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0}
 
 PLAIT_API plait_status plait_plan_get_info(const plait_plan* plan, plait_plan_info* info);
-/// The plan in words: predicted latency and bound, utilisation, critical path, handoffs that matter, each lane's steps. Owned by the caller: plait_string_free().
+/// The plan in words: predicted latency and bound, utilisation, critical path, handoffs that matter, each lane's steps. Owned by
+/// the caller: plait_string_free().
 PLAIT_API plait_status plait_plan_explain(const plait_plan* plan, char** text);
 /// The same as a JSON object (docs/formats.md).
 PLAIT_API plait_status plait_plan_explain_json(const plait_plan* plan, char** json);
@@ -296,8 +307,9 @@ typedef struct plait_calibration {
 } plait_calibration;
 #define PLAIT_CALIBRATION_INIT {sizeof(plait_calibration), 0, 0, 0}
 
-/// Measures on every lane what is not yet known of the operators of `model`, and handoffs between lanes; kept in the lanes' cache_dir for every later plan.
-/// Nothing else should run on the lanes. `report` may be NULL. Errors: PLAIT_INVALID_ARGUMENT (the lanes have no cache_dir), PLAIT_IO_ERROR, PLAIT_CANCELLED, PLAIT_BUSY, PLAIT_UNSUPPORTED.
+/// Measures on every lane what is not yet known of the operators of `model`, and handoffs between lanes; kept in the lanes'
+/// cache_dir for every later plan. Nothing else should run on the lanes. `report` may be NULL. Errors: PLAIT_INVALID_ARGUMENT
+/// (the lanes have no cache_dir), PLAIT_IO_ERROR, PLAIT_CANCELLED, PLAIT_BUSY, PLAIT_UNSUPPORTED.
 PLAIT_API plait_status plait_calibrate(const plait_model* model, const plait_lanes* lanes, const plait_calibrate_options* options, plait_calibration* report);
 
 /* ---- Sessions: a plan with memory, ready to run -------------------------------------------------------------------------------- */
@@ -313,22 +325,26 @@ typedef struct plait_session_options {
 } plait_session_options;
 #define PLAIT_SESSION_OPTIONS_INIT {sizeof(plait_session_options), 10e6, 50.0, 0, 0}
 
-/// Prepares every step of `plan`: threads, memory, packed weights, GPU programs. Sessions over the same lanes share threads and packed weights; one of them runs at a time.
+/// Prepares every step of `plan`: threads, memory, packed weights, GPU programs. Sessions over the same lanes share threads and
+/// packed weights; one of them runs at a time.
 /// Errors: PLAIT_OUT_OF_MEMORY, PLAIT_UNSUPPORTED, PLAIT_DEVICE_LOST.
 PLAIT_API plait_status plait_session_create(const plait_plan* plan, const plait_session_options* options, plait_session** session);
-/// Waits for the call that is in progress, if any (plait_session_cancel() shortens that), and for a callback of run_async; then no memory of the caller is touched any more.
-/// A call that is made after this one began is PLAIT_INVALID_ARGUMENT. From the session's own callback: returns at once, the session ends when the callback does. NULL is allowed.
+/// Waits for the call that is in progress, if any (plait_session_cancel() shortens that), and for a callback of run_async; then
+/// no memory of the caller is touched any more. A call that is made after this one began is PLAIT_INVALID_ARGUMENT. From the
+/// session's own callback: returns at once, the session ends when the callback does. NULL is allowed.
 PLAIT_API plait_status plait_session_destroy(plait_session* session);
 
 /// Copies a whole input in or a whole output out; `bytes` must be exactly plait_tensor_info::bytes.
-/// Errors: PLAIT_NOT_FOUND (no such tensor), PLAIT_INVALID_ARGUMENT (wrong size), PLAIT_BUSY. Outputs hold what the last successful run computed; zeros before the first.
+/// Errors: PLAIT_NOT_FOUND (no such tensor), PLAIT_INVALID_ARGUMENT (wrong size), PLAIT_BUSY. Outputs hold what the last
+/// successful run computed; zeros before the first.
 PLAIT_API plait_status plait_session_set_input(plait_session* session, size_t i, const void* data, size_t bytes);
 PLAIT_API plait_status plait_session_set_input_by_name(plait_session* session, const char* name, const void* data, size_t bytes);
 PLAIT_API plait_status plait_session_get_output(plait_session* session, size_t i, void* data, size_t bytes);
 PLAIT_API plait_status plait_session_get_output_by_name(plait_session* session, const char* name, void* data, size_t bytes);
 
-/// The memory itself that inference reads an input from or leaves an output in: write and read it in place, between runs, and nothing is copied. 64-byte aligned unless
-/// it is the caller's own. Borrowed until the session is destroyed or plait_session_bind_buffers() is called. PLAIT_NOT_FOUND, PLAIT_BUSY.
+/// The memory itself that inference reads an input from or leaves an output in: write and read it in place, between runs, and
+/// nothing is copied. 64-byte aligned unless it is the caller's own. Borrowed until the session is destroyed or
+/// plait_session_bind_buffers() is called. PLAIT_NOT_FOUND, PLAIT_BUSY.
 PLAIT_API plait_status plait_session_input_data(plait_session* session, size_t i, void** data, size_t* bytes);
 PLAIT_API plait_status plait_session_output_data(plait_session* session, size_t i, const void** data, size_t* bytes);
 
@@ -339,27 +355,32 @@ typedef struct plait_buffer {
 } plait_buffer;
 #define PLAIT_BUFFER_ALIGNMENT 64
 #define PLAIT_BUFFER_SLACK 64
-/// From now on inputs are read from, and outputs written to, the caller's buffers, given by number (those beyond a count: the session's own). They must live, and be left
-/// alone during runs, until the next call of this function or the end of the session, and must not overlap. CPU lanes use them in place; where a GPU lane touches the
-/// tensor, it is copied at the begin or end of each run (plait_session_stats::copied_bytes). Steps are prepared anew: do this once, not for every inference.
-/// On failure all is as before. Errors: PLAIT_INVALID_ARGUMENT (too many, too small, misaligned, overlapping), PLAIT_BUSY, PLAIT_OUT_OF_MEMORY.
+/// From now on inputs are read from, and outputs written to, the caller's buffers, given by number (those beyond a count: the
+/// session's own). They must live, and be left alone during runs, until the next call of this function or the end of the session,
+/// and must not overlap. CPU lanes use them in place; where a GPU lane touches the tensor, it is copied at the begin or end of
+/// each run (plait_session_stats::copied_bytes). Steps are prepared anew: do this once, not for every inference. On failure all
+/// is as before. Errors: PLAIT_INVALID_ARGUMENT (too many, too small, misaligned, overlapping), PLAIT_BUSY, PLAIT_OUT_OF_MEMORY.
 PLAIT_API plait_status plait_session_bind_buffers(plait_session* session, const plait_buffer* inputs, size_t input_count, const plait_buffer* outputs,
                                                   size_t output_count);
 
-/// One inference: equivalent to computing the model's operators one after the other, up to rounding; the same plan, device and build give the same bits every time.
-/// Inputs are unchanged afterwards. Returns when all outputs are there.
-/// Errors: PLAIT_BUSY (this session or another one on the same lanes is running), PLAIT_CANCELLED, PLAIT_TIMEOUT and PLAIT_DEVICE_LOST (the session is unusable
-/// afterwards: make another, with a plan for the lanes that are left). After an error the outputs hold anything.
+/// One inference: equivalent to computing the model's operators one after the other, up to rounding; the same plan, device and
+/// build give the same bits every time. Inputs are unchanged afterwards. Returns when all outputs are there.
+/// Errors: PLAIT_BUSY (this session or another one on the same lanes is running), PLAIT_CANCELLED, PLAIT_TIMEOUT and
+/// PLAIT_DEVICE_LOST (the session is unusable afterwards: make another, with a plan for the lanes that are left). After an error
+/// the outputs hold anything.
 PLAIT_API plait_status plait_session_run(plait_session* session);
-/// Called once when the inference has ended, on a thread of the session: `status` as plait_session_run() returns it, `message` (borrowed for the call) as plait_last_error().
-/// The callback may use the session as usual, start the next inference, and destroy the session; others get PLAIT_BUSY until it returns.
+/// Called once when the inference has ended, on a thread of the session: `status` as plait_session_run() returns it, `message`
+/// (borrowed for the call) as plait_last_error(). The callback may use the session as usual, start the next inference, and
+/// destroy the session; others get PLAIT_BUSY until it returns.
 typedef void (*plait_run_callback)(void* user, plait_session* session, plait_status status, const char* message);
-/// Starts an inference and returns. PLAIT_OK: `callback` will be called. Otherwise it will not: PLAIT_BUSY, PLAIT_OUT_OF_MEMORY (no thread can be made).
+/// Starts an inference and returns. PLAIT_OK: `callback` will be called. Otherwise it will not: PLAIT_BUSY, PLAIT_OUT_OF_MEMORY
+/// (no thread can be made).
 PLAIT_API plait_status plait_session_run_async(plait_session* session, plait_run_callback callback, void* user);
-/// Waits until no inference of run_async is in progress and its callback has returned. Any thread, any time, except from that callback (PLAIT_INVALID_ARGUMENT).
+/// Waits until no inference of run_async is in progress and its callback has returned. Any thread, any time, except from that
+/// callback (PLAIT_INVALID_ARGUMENT).
 PLAIT_API plait_status plait_session_wait(plait_session* session);
-/// Ends the inference in progress with PLAIT_CANCELLED, soon; without one does nothing. An inference that run_async has begun ends so even if it had not started to compute or had
-/// just finished. Any thread, any time; the session stays usable.
+/// Ends the inference in progress with PLAIT_CANCELLED, soon; without one does nothing. An inference that run_async has begun
+/// ends so even if it had not started to compute or had just finished. Any thread, any time; the session stays usable.
 PLAIT_API plait_status plait_session_cancel(plait_session* session);
 
 typedef struct plait_session_stats {
@@ -389,7 +410,8 @@ typedef struct plait_lane_stats {
 /// Both: any thread, any time.
 PLAIT_API plait_status plait_session_get_stats(const plait_session* session, plait_session_stats* stats);
 PLAIT_API plait_status plait_session_get_lane_stats(const plait_session* session, size_t lane, plait_lane_stats* stats);
-/// Writes the last inference as a trace that ui.perfetto.dev opens. Needs plait_session_options::timings and a successful run (PLAIT_INVALID_ARGUMENT). PLAIT_IO_ERROR, PLAIT_BUSY.
+/// Writes the last inference as a trace that ui.perfetto.dev opens. Needs plait_session_options::timings and a successful run
+/// (PLAIT_INVALID_ARGUMENT). PLAIT_IO_ERROR, PLAIT_BUSY.
 PLAIT_API plait_status plait_session_trace(plait_session* session, const char* path);
 
 #ifdef __cplusplus

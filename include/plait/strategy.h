@@ -1,6 +1,7 @@
-/// Strategies of the application's own: a C function that sees operators, their options, costs and lanes, and writes the physical schedule. The model itself
-/// stays as it is. Given to plait_plan_make() by plait_plan_options::strategy; conventions as in plait.h. Everything here is for use inside that callback, on its thread:
-/// a problem or schedule that is used elsewhere, or NULL, is PLAIT_INVALID_ARGUMENT.
+/// Strategies of the application's own: a C function that sees operators, their options, costs and lanes, and writes the physical
+/// schedule. The model itself stays as it is. Given to plait_plan_make() by plait_plan_options::strategy; conventions as in
+/// plait.h. Everything here is for use inside that callback, on its thread: a problem or schedule that is used elsewhere, or
+/// NULL, is PLAIT_INVALID_ARGUMENT.
 #ifndef PLAIT_STRATEGY_H_
 #define PLAIT_STRATEGY_H_
 
@@ -10,7 +11,8 @@
 extern "C" {
 #endif
 
-/// Operators are numbered from 0 in an order in which each comes after what it reads. Only those that compute are there: views cost nothing and have no lane.
+/// Operators are numbered from 0 in an order in which each comes after what it reads. Only those that compute are there: views
+/// cost nothing and have no lane.
 PLAIT_API plait_status plait_problem_operator_count(const plait_problem* problem, size_t* count);
 PLAIT_API plait_status plait_problem_lane_count(const plait_problem* problem, size_t* count);
 /// As plait_lanes_get(); strings live as long as the callback.
@@ -48,14 +50,16 @@ typedef struct plait_cut {
 PLAIT_API plait_status plait_problem_can_run(const plait_problem* problem, size_t op, size_t lane, int32_t* can);
 /// PLAIT_NOT_FOUND: no such operator, lane or axis. An axis that cannot be cut has alignment 0.
 PLAIT_API plait_status plait_problem_cut(const plait_problem* problem, size_t op, size_t lane, int32_t axis, plait_cut* cut);
-/// Microseconds of elements [begin, begin + count) along `axis` on `lane`; axis -1: the whole. PLAIT_NOT_FOUND: the lane cannot run it, or nothing is known.
+/// Microseconds of elements [begin, begin + count) along `axis` on `lane`; axis -1: the whole. PLAIT_NOT_FOUND: the lane cannot
+/// run it, or nothing is known.
 PLAIT_API plait_status plait_problem_cost(const plait_problem* problem, size_t op, size_t lane, int32_t axis, int64_t begin, int64_t count, double* us);
 /// Microseconds from the end of a part on lane `from` until lane `to` can read `bytes` of it; 0 for the same lane.
 PLAIT_API plait_status plait_problem_handoff(const plait_problem* problem, size_t from, size_t to, uint64_t bytes, double* us);
 
-/// Appends a part to the work of `lane`: elements [begin, begin + count) of the operator's output along `axis`; axis -1: the whole. A lane works in the order of
-/// these calls. The parts of each operator must tile its output; what they wait for follows by itself. What is out of range is PLAIT_NOT_FOUND or
-/// PLAIT_INVALID_ARGUMENT at once; all other rules are checked when the strategy has returned.
+/// Appends a part to the work of `lane`: elements [begin, begin + count) of the operator's output along `axis`; axis -1: the
+/// whole. A lane works in the order of these calls. The parts of each operator must tile its output; what they wait for follows
+/// by itself. What is out of range is PLAIT_NOT_FOUND or PLAIT_INVALID_ARGUMENT at once; all other rules are checked when the
+/// strategy has returned.
 PLAIT_API plait_status plait_schedule_add(plait_schedule* schedule, size_t op, size_t lane, int32_t axis, int64_t begin, int64_t count);
 
 #ifdef __cplusplus

@@ -19,7 +19,8 @@ class AsyncWorker {
   AsyncWorker(const AsyncWorker&) = delete;
   AsyncWorker& operator=(const AsyncWorker&) = delete;
 
-  // Hands the worker its next job: none is waiting, and none is running except on the thread that calls this. OutOfMemory if no thread can be made.
+  // Hands the worker its next job: none is waiting, and none is running except on the thread that calls this. OutOfMemory if no
+  // thread can be made.
   Status Post(std::function<void()> job);
   // Until no job is waiting or running. Not on the worker's thread.
   void WaitIdle();

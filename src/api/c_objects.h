@@ -58,10 +58,12 @@ struct HandleOf<plait_session> {
 // `description` of one of the lanes, borrowed from `lanes`.
 plait_lane_info DescribeLane(const LaneSet& lanes, size_t lane, const std::vector<int32_t>& cpus);
 
-// The number of the tensor of that name among a graph's inputs or outputs. NotFound names those there are; `what`: "input", "output".
+// The number of the tensor of that name among a graph's inputs or outputs. NotFound names those there are; `what`: "input",
+// "output".
 Result<size_t> FindTensor(const Graph& graph, const std::vector<TensorId>& ids, const char* name, const char* what);
 
-// What annotations ask, as rules for planning: see PlanRequest::rules. NotFound: a pattern that fits no operator of the prepared graph, a lane that is not there.
+// What annotations ask, as rules for planning: see PlanRequest::rules. NotFound: a pattern that fits no operator of the prepared
+// graph, a lane that is not there.
 Result<std::vector<std::shared_ptr<const KernelRules>>> AnnotatedRules(const Graph& prepared, const LaneSet& lanes, const plait_annotation* annotations, size_t count);
 // The same annotations in words, one text for one meaning.
 std::string DescribeAnnotations(const plait_annotation* annotations, size_t count);

@@ -1,4 +1,5 @@
-// What every function of the C API goes through: no exception leaves, failures are remembered for the thread, handles are looked up, structs of other sizes are read.
+// What every function of the C API goes through: no exception leaves, failures are remembered for the thread, handles are looked
+// up, structs of other sizes are read.
 #pragma once
 
 #include <sys/types.h>
@@ -33,7 +34,8 @@ enum class HandleKind { kLanes, kModel, kPlan, kSession };
 template <typename T>
 struct HandleOf;  // specialised beside each object: kKind, and kName with its article
 
-// Handles that are alive. A handle is looked up, never followed, so that one that was destroyed or is of another kind is found out, and an object that is in use stays.
+// Handles that are alive. A handle is looked up, never followed, so that one that was destroyed or is of another kind is found
+// out, and an object that is in use stays.
 void AddHandle(const void* handle, HandleKind kind, std::shared_ptr<void> object);
 // `name`: the parameter's, `what`: what it should be; for messages.
 Result<std::shared_ptr<void>> FindHandle(const void* handle, HandleKind kind, const char* name, const char* what);
@@ -61,7 +63,8 @@ plait_status Destroy(T* handle, const char* name) noexcept {
   return Guarded([&]() -> Status { return handle == nullptr ? Status() : Remove(handle, name).status(); });
 }
 
-// Copies the `size` bytes that a caller's struct of type `type` says it has (first member, size_t) over the defaults that `known` holds; `least`: the size in the first version that had it.
+// Copies the `size` bytes that a caller's struct of type `type` says it has (first member, size_t) over the defaults that `known`
+// holds; `least`: the size in the first version that had it.
 Status ReadSized(const void* given, size_t least, size_t size, void* known, const char* type);
 // Writes `filled` (of `size` bytes) into the caller's struct, as much as it says it has room for, leaving its size.
 Status WriteSized(const void* filled, size_t least, size_t size, void* given, const char* type);
