@@ -65,6 +65,10 @@ Status OpenClBoundLane::Prepare(const SharedRegistry& registry, OpenClMemory mem
     segments_.push_back(std::move(segment));
   }
   if (request_.options.timings) timings_.resize(steps.size());
+  const bool waits = std::any_of(segments_.begin(), segments_.end(), [](const Segment& segment) { return !segment.waits.empty(); });
+  if (waits) {
+    PLAIT_ASSIGN_OR_RETURN(standby_, Standby::Create(device_));
+  }
   return Status();
 }
 
@@ -164,7 +168,7 @@ bool OpenClBoundLane::TrySubmit() {
   if (submitted_ == segments_.size()) return false;
   Segment& segment = segments_[submitted_];
   if (ready_ns_ == 0) {
-    if (!WaitsHold(segment)) return false;
+    if (!WaitsHold(segment)) return !StandBy(segment);
     ready_ns_ = NowNs();
   }
   const double latency_ns = segment.acquires ? request_.options.handoff_latency_us * 1e3 : 0;
@@ -174,6 +178,7 @@ bool OpenClBoundLane::TrySubmit() {
   flight.submit_ns = NowNs();
   int64_t step = segment.first;
   const cl_int error = EnqueueSegment(segment, &flight, &step);
+  if (standby_ != nullptr) standby_->End();
   submission_ns_ += NowNs() - flight.submit_ns;
   if (flight.last || error != CL_SUCCESS) in_flight_.push_back(std::move(flight));
   if (error != CL_SUCCESS) {
@@ -182,6 +187,14 @@ bool OpenClBoundLane::TrySubmit() {
     ++submitted_;
   }
   return true;
+}
+
+// False if the lane failed.
+bool OpenClBoundLane::StandBy(const Segment& segment) {
+  if (standby_ == nullptr || standby_->is_on()) return true;
+  const cl_int error = standby_->Begin(queue_.get());
+  if (error != CL_SUCCESS) Fail(segment, segment.first, "cannot be waited for", error);
+  return error == CL_SUCCESS;
 }
 
 bool OpenClBoundLane::TryFinish() {
@@ -256,7 +269,9 @@ void OpenClBoundLane::Fail(const Segment& segment, int64_t step, const char* doi
 
 void OpenClBoundLane::Abandon() noexcept {
   running_ = false;
-  if (in_flight_.empty()) return;
+  const bool stood_by = standby_ != nullptr && standby_->is_on();
+  if (standby_ != nullptr) standby_->End();
+  if (in_flight_.empty() && !stood_by) return;
   const ClApi& api = device_->api();
   api.clFlush(queue_.get());
   const int64_t deadline = NowNs() + kAbandonNs;

@@ -8,6 +8,7 @@
 #include "backends/interface/lane.h"
 #include "backends/opencl/arena.h"
 #include "backends/opencl/lower.h"
+#include "backends/opencl/standby.h"
 
 namespace plait::opencl {
 
@@ -49,6 +50,7 @@ class OpenClBoundLane final : public BoundLane {
   Status Prepare(const SharedRegistry& registry, OpenClMemory memory);
   Status PrepareSegment(const LowerContext& context, Segment* segment);
   bool WaitsHold(const Segment& segment) const;
+  bool StandBy(const Segment& segment);
   bool TrySubmit();                // true if a segment was submitted or the lane failed
   bool TryFinish();                // true if a segment was finished or the lane failed
   cl_int EnqueueSegment(Segment& segment, InFlight* flight, int64_t* step);
@@ -61,6 +63,7 @@ class OpenClBoundLane final : public BoundLane {
   ClMem scratch_;
   std::vector<std::shared_ptr<ClMem>> constants_;
   std::unique_ptr<DeviceArena> arena_;   // after the queue: its destructor uses it
+  std::unique_ptr<Standby> standby_;     // nullptr: the device needs none
   std::vector<Segment> segments_;
   std::vector<StepTiming> timings_;
   std::deque<InFlight> in_flight_;       // [finished_, submitted_)

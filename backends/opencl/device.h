@@ -20,8 +20,8 @@ struct Memory {
 };
 
 // The families of kernels; each is one program, built when first asked for.
-enum class Family : uint8_t { kGemm, kDepthwise, kPool, kElementwise, kRows, kLayout };
-inline constexpr int kFamilyCount = 6;
+enum class Family : uint8_t { kGemm, kDepthwise, kPool, kElementwise, kRows, kLayout, kStandby };
+inline constexpr int kFamilyCount = 7;
 
 // Register tiles and work division, by device type.
 struct Tuning {

@@ -27,6 +27,7 @@ struct OpenClDeviceInfo {
   bool unified_memory = false;   // host and device share physical memory
   bool fine_grained_svm = false; // and see each other's writes without map and unmap
   bool system_svm = false;       // also in memory that OpenCL did not allocate
+  bool svm_atomics = false;      // and while the device works on it
   bool fp16 = false;
   std::string refused;           // why Plait cannot use it; empty: it can
 };

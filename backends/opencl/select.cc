@@ -59,6 +59,7 @@ FoundDevice Describe(const ClApi& api, cl_platform_id platform, cl_device_id id)
   if (api.has_svm()) {
     const auto svm = DeviceValue<cl_device_svm_capabilities>(api, id, CL_DEVICE_SVM_CAPABILITIES);
     info.fine_grained_svm = (svm & CL_DEVICE_SVM_FINE_GRAIN_BUFFER) != 0;
+    info.svm_atomics = info.fine_grained_svm && (svm & CL_DEVICE_SVM_ATOMICS) != 0;
     info.system_svm = (svm & CL_DEVICE_SVM_FINE_GRAIN_SYSTEM) != 0;
   }
   info.fp16 = DeviceString(api, id, CL_DEVICE_EXTENSIONS).find("cl_khr_fp16") != std::string::npos;

@@ -15,7 +15,7 @@ namespace plait {
 struct TuneOptions {
   SearchOptions search;
   BindOptions bind;
-  int max_rounds = 4;             // searches
+  int max_rounds = 5;             // searches
   int runs_per_round = 9;         // timed inferences of each contender and round
   int runs_of_guard = 51;         // at most, of the last comparison with the best single lanes
   double max_seconds = 60;        // after which no further round starts
