@@ -53,7 +53,7 @@ Status SolveInstance(const ScheduleOptions& options) {
   }
   if (options.bound) {
     const int64_t bound_begin = NowNs();
-    const Tick bound = solution.optimal ? solution.assignment.makespan : LowerBound(problem);
+    const Tick bound = solution.optimal ? solution.assignment.makespan : LowerBound(problem, solution.assignment.makespan);
     report["bound_ms"] = static_cast<double>(NowNs() - bound_begin) / 1e6;
     const double gap = bound > 0 ? Us(solution.assignment.makespan) / Us(bound) - 1 : 0;
     report["lower_bound_us"] = Us(bound);

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "src/schedule/net.h"
+#include "src/schedule/stage_labels.h"
 
 namespace plait {
 namespace {
@@ -15,33 +16,38 @@ constexpr int64_t kPriceOne = 1 << 16;
 
 class Bounder {
  public:
-  explicit Bounder(const Net& net) : net_(net), shortest_(static_cast<size_t>(net.n)), after_input_(static_cast<size_t>(net.n)), alike_(static_cast<size_t>(net.n)) {
+  explicit Bounder(const Net& net) : net_(net), alike_(static_cast<size_t>(net.n)) {
+    times_.shortest.resize(static_cast<size_t>(net.n));
+    times_.after_input.resize(static_cast<size_t>(net.n));
     std::map<std::vector<std::pair<int64_t, int>>, int> first;
     for (int o = 0; o < net.n; ++o) {
       std::vector<std::pair<int64_t, int>> modes;
       for (int m = 0; m < net.ModeCount(o); ++m) modes.emplace_back(net.Mode(o, m).cost, net.Mode(o, m).min_units);
       const int same = first.try_emplace(std::move(modes), o).first->second;
       alike_[static_cast<size_t>(o)] = same;
-      shortest_[static_cast<size_t>(o)] = same == o ? Shortest(o, -1) : shortest_[static_cast<size_t>(same)];
-      after_input_[static_cast<size_t>(o)] = same == o ? ShortestAfterInput(o) : after_input_[static_cast<size_t>(same)];
+      times_.shortest[static_cast<size_t>(o)] = same == o ? Shortest(o, -1) : times_.shortest[static_cast<size_t>(same)];
+      times_.after_input[static_cast<size_t>(o)] = same == o ? ShortestAfterInput(o) : times_.after_input[static_cast<size_t>(same)];
     }
   }
 
-  Tick Run() {
+  Tick Run(Tick known) {
     if (net_.n == 0) return 0;
-    const Tick least_exit = *std::min_element(net_.exit.begin(), net_.exit.end());
     const Tick path = LongestPath();
-    const Tick work = StageWork(0, net_.n) + *std::min_element(net_.entry.begin(), net_.entry.end());
+    const Tick work = MostWork(WorkOf(0, net_.n)) + *std::min_element(net_.entry.begin(), net_.entry.end());
     // By region an operator may start before its producers have ended, so stages would overlap.
     if (std::any_of(net_.by_region.begin(), net_.by_region.end(), [](uint8_t r) { return r != 0; })) return std::max(path, work);
-    Tick begin = *std::min_element(net_.entry.begin(), net_.entry.end());
+    const std::vector<int> cuts = CutOperators();
+    std::vector<Stage> stages(cuts.size() + 1);
     int before = -1;
-    for (int cut : CutOperators()) {
-      begin += std::max(StageWork(before + 1, cut), StagePath(before, cut)) + (net_.IsSource(cut) ? shortest_ : after_input_)[static_cast<size_t>(cut)];
+    for (size_t k = 0; k < stages.size(); ++k) {
+      const int cut = k < cuts.size() ? cuts[k] : net_.n;
+      stages[k].begin = before + 1;
+      stages[k].end = cut;
+      stages[k].work = WorkOf(before + 1, cut);
+      stages[k].least = std::max(MostWork(stages[k].work), StagePath(before, cut));
       before = cut;
     }
-    const Tick stages = begin + std::max(StageWork(before + 1, net_.n), StagePath(before, net_.n)) + least_exit;
-    return std::max({path, stages, work});
+    return std::max({path, work, StageLabelBound(net_, cuts, stages, times_, known)});
   }
 
  private:
@@ -83,7 +89,7 @@ class Bounder {
         start = std::max(start, finish[static_cast<size_t>(net_.in_op[static_cast<size_t>(e)])]);
         waits = true;
       }
-      finish[static_cast<size_t>(o)] = start + (waits ? after_input_ : shortest_)[static_cast<size_t>(o)];
+      finish[static_cast<size_t>(o)] = start + (waits ? times_.after_input : times_.shortest)[static_cast<size_t>(o)];
       most = std::max(most, finish[static_cast<size_t>(o)] + (net_.IsSink(o) ? least_exit : 0));
     }
     return most;
@@ -132,7 +138,7 @@ class Bounder {
         const int p = net_.in_op[static_cast<size_t>(e)];
         if (p > before && net_.in_access[static_cast<size_t>(e)] < 0) start = std::max(start, finish[static_cast<size_t>(p - before - 1)]);
       }
-      finish[static_cast<size_t>(o - before - 1)] = start + (net_.IsSource(o) ? shortest_ : after_input_)[static_cast<size_t>(o)];
+      finish[static_cast<size_t>(o - before - 1)] = start + (net_.IsSource(o) ? times_.shortest : times_.after_input)[static_cast<size_t>(o)];
       most = std::max(most, finish[static_cast<size_t>(o - before - 1)]);
     }
     return most;
@@ -140,12 +146,12 @@ class Bounder {
 
   // Work over capacity of the operators [begin, end): for any prices of the lanes' time that sum to one, the least priced work is a bound; the prices
   // are raised where the cheapest splits put most work.
-  Tick StageWork(int begin, int end) const {
-    if (begin >= end) return 0;
+  std::vector<PricedWork> WorkOf(int begin, int end) const {
+    std::vector<PricedWork> out;
+    if (begin >= end) return out;
     const size_t D = static_cast<size_t>(net_.lanes);
     std::vector<int64_t> price(D, kPriceOne / static_cast<int64_t>(D));
     price[0] += kPriceOne - price[0] * static_cast<int64_t>(D);
-    Tick best = 0;
     std::vector<Tick> load(D), own(D);
     std::map<int, int64_t> counts;  // operators with the same tables
     for (int o = begin; o < end; ++o) ++counts[alike_[static_cast<size_t>(o)]];
@@ -153,16 +159,23 @@ class Bounder {
       std::fill(load.begin(), load.end(), 0);
       Tick whole = 0, rest = 0;  // ticks, and the sum of what is left of each in shares of a tick
       for (const auto& [o, count] : counts) {
-        const Tick priced = CheapestSplit(o, price, &own);
-        whole += priced / kPriceOne * count;
-        rest += priced % kPriceOne * count;
+        const Tick sum = CheapestSplit(o, price, &own);
+        whole += sum / kPriceOne * count;
+        rest += sum % kPriceOne * count;
         for (size_t d = 0; d < D; ++d) load[d] += own[d] * count;
       }
-      best = std::max(best, whole + (rest + kPriceOne - 1) / kPriceOne);
+      PricedWork& priced = out.emplace_back();
+      priced.work = whole + rest / kPriceOne;
+      for (int64_t p : price) priced.price.push_back(static_cast<double>(p) / static_cast<double>(kPriceOne));
       if (D == 1) break;
       Reprice(load, round, &price);
     }
-    return best;
+    return out;
+  }
+  static Tick MostWork(const std::vector<PricedWork>& work) {
+    Tick most = 0;
+    for (const PricedWork& w : work) most = std::max(most, w.work);
+    return most;
   }
 
   // Moves a share of the price from lanes with little work to lanes with much.
@@ -222,16 +235,15 @@ class Bounder {
   static constexpr int kRounds = 60;
 
   const Net& net_;
-  std::vector<Tick> shortest_;     // [op] when all it reads is everywhere
-  std::vector<Tick> after_input_;  // [op] after its last input's end
+  LeastTimes times_;
   std::vector<int> alike_;  // [op] first operator with the same tables
 };
 
 }  // namespace
 
-Tick LowerBound(const Problem& problem) {
+Tick LowerBound(const Problem& problem, Tick known) {
   const Net net(problem);
-  return Bounder(net).Run();
+  return std::min(known, Bounder(net).Run(known));
 }
 
 }  // namespace plait

@@ -5,11 +5,11 @@
 
 namespace plait {
 
-// A makespan that no assignment of the (valid) problem can beat.
+// A makespan that no assignment of the (valid) problem can beat. `known`: the makespan of some assignment, if there is one; the bound is not larger, and sooner
+// found.
 //
-// Cut operators, comparable with every other one, divide the graph into stages; between two of them the bound is the larger of the longest
-// path, every operator split at its best, and the work of what lies between, priced so that no lane is cheap. Access by region lets stages overlap; there
-// the whole graph is one stage.
-Tick LowerBound(const Problem& problem);
+// The largest of: the longest path, every operator split at its best; the work of all operators, priced so that no lane is cheap; and both, stage by stage, with the
+// handoffs between stages (stage_labels.h). Where operators read by region stages overlap, and the last is left out.
+Tick LowerBound(const Problem& problem, Tick known = kForbidden);
 
 }  // namespace plait

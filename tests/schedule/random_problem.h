@@ -80,7 +80,8 @@ inline Problem RandomProblem(Random* random, const RandomProblemOptions& options
       p.ps_per_byte.back().push_back(d == e ? 0 : below(200));
     }
   }
-  const int n = 1 + below(options.most_ops), shape = below(4);
+  const int n = 1 + below(options.most_ops), shape = below(5);
+  int cut = 0;  // shape 4: branches between operators that all others are comparable with
   for (int o = 0; o < n; ++o) {
     ProblemOp op;
     op.name = "op" + std::to_string(o);
@@ -100,7 +101,14 @@ inline Problem RandomProblem(Random* random, const RandomProblemOptions& options
     op.modes.push_back(std::move(mode));
     std::vector<int> inputs;
     if (o > 0 && shape == 0) inputs.push_back(o - 1);
-    if (o > 0 && shape != 0) {
+    if (o > 0 && shape == 4) {
+      if (below(3) == 0) {
+        for (int before = cut; before < o; ++before) inputs.push_back(before);
+        cut = o;
+      } else {
+        inputs.push_back(below(2) == 0 ? cut : cut + below(o - cut));
+      }
+    } else if (o > 0 && shape != 0) {
       const int count = shape == 1 ? below(2) : below(4);
       for (int k = 0; k < count; ++k) inputs.push_back(shape == 3 ? std::max(0, o - 1 - below(5)) : below(o));
     }

@@ -46,7 +46,11 @@ TEST(Solve, HoldsItsPromisesOnRandomProblems) {
     ASSERT_TRUE(solution.ok()) << solution.status().message();
     ASSERT_EQ(SlowMakespan(p, solution->assignment), solution->assignment.makespan);
     for (const auto& baseline : solution->baselines) EXPECT_LE(solution->assignment.makespan, baseline.makespan) << baseline.name;
-    EXPECT_LE(LowerBound(p), solution->assignment.makespan);
+    const Tick bound = LowerBound(p);
+    EXPECT_LE(bound, solution->assignment.makespan);
+    const Tick known = LowerBound(p, solution->assignment.makespan);
+    EXPECT_LE(known, solution->assignment.makespan);
+    EXPECT_GT(known, 0);
   }
 }
 
@@ -69,6 +73,7 @@ TEST(Solve, HighEffortIsOptimalOnSmallProblems) {
     optimal += solution->assignment.makespan <= optimum;
     if (solution->assignment.makespan > optimum) std::printf("seed %llu: %lld, optimum %lld\n", static_cast<unsigned long long>(seed), static_cast<long long>(solution->assignment.makespan), static_cast<long long>(optimum));
     EXPECT_LE(LowerBound(p), optimum) << seed;
+    EXPECT_LE(LowerBound(p, solution->assignment.makespan), optimum) << seed;
   }
   EXPECT_GE(cases, 200);
   EXPECT_GE(optimal, cases * 0.995);
