@@ -6,12 +6,12 @@
 #include <cstring>
 #include <map>
 
-#include "backends/opencl/opencl.h"
 #include "src/api/lanes.h"
 #include "src/api/planning.h"
 #include "src/formats/onnx_export.h"
 #include "src/platform/affinity.h"
 #include "src/zoo/zoo.h"
+#include "tests/lanes/devices.h"
 #include "tests/oracle/oracle.h"
 
 namespace plait {
@@ -66,11 +66,6 @@ Result<LaneSet> Open(const LaneChoice& choice) {
   return OpenLanes(options);
 }
 
-bool HasOpenClDevice() {
-  const std::vector<OpenClDeviceInfo> devices = ListOpenClDevices();
-  return std::any_of(devices.begin(), devices.end(), [](const OpenClDeviceInfo& device) { return device.refused.empty(); });
-}
-
 // The session's outputs as the oracle states them.
 Result<std::vector<OracleTensor>> Infer(const PlannedModel& model, const LaneSet& lanes, const LaneChoice& choice, const std::vector<OracleTensor>& inputs) {
   SessionOptions options;
@@ -118,8 +113,6 @@ TEST_P(RandomPlans, EqualTheOracle) {
   const Result<const Judged*> judged = Judge(model);
   ASSERT_TRUE(judged.ok()) << judged.status().message();
   const Result<LaneSet> lanes = Open(choice);
-  // Only the absence of a device is a reason to skip; one that is there and cannot be opened is a fault. Looked at last: it starts the drivers,
-  // which must not happen before a lane has confined them.
   if (!lanes.ok() && choice.gpu && !HasOpenClDevice()) GTEST_SKIP() << lanes.status().message();
   ASSERT_TRUE(lanes.ok()) << lanes.status().message();
   const Graph& graph = (*judged)->graph;

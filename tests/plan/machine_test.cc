@@ -12,6 +12,7 @@
 #include "src/partition/storage.h"
 #include "tests/partition/random_graph.h"
 #include "tests/plan/test_lanes.h"
+#include "tests/plan/without_step.h"
 
 namespace plait {
 namespace {

@@ -8,6 +8,7 @@
 #include "src/zoo/zoo.h"
 #include "tests/partition/random_graph.h"
 #include "tests/plan/test_lanes.h"
+#include "tests/plan/without_step.h"
 
 namespace plait {
 namespace {

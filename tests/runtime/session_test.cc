@@ -410,27 +410,6 @@ TEST(Session, StressOfRunCancelAndBusy) {
   EXPECT_EQ(Output(*session)[0], 40.0f);
 }
 
-TEST(Session, NoWakeUpIsLost) {
-  // Lanes that fall asleep while late peers of the inference before still wake them.
-  for (double spin_us : {0.0, 5.0}) {
-    ProgramMaker maker;
-    const LaneId a = maker.Lane("cpu0"), b = maker.Lane("cpu1"), c = maker.Lane("cpu2");
-    TensorId t = maker.Op(a, {maker.Input()});
-    t = maker.Op(b, {t}, {{a, 1}});
-    maker.Op(c, {t}, {{b, 1}}, true);
-    SessionOptions options;
-    options.idle_spin_us = spin_us;
-    const std::vector<int> cores = ThreadAffinity();
-    std::vector<std::shared_ptr<Lane>> lanes;
-    for (const char* name : {"cpu0", "cpu1", "cpu2"}) {
-      lanes.push_back(MakeCpuLane(name, {std::make_shared<FakeBackend>()}, {lanes.size() == 1 ? cores.front() : cores.back()}));
-    }
-    auto session = Open(maker, lanes, options);
-    ASSERT_NE(session, nullptr);
-    for (int run = 0; run < 5000; ++run) ASSERT_TRUE(session->Run().ok()) << run;
-  }
-}
-
 TEST(Session, TimingsCoverEveryStepInOrder) {
   ProgramMaker maker;
   const LaneId a = maker.Lane("cpu0"), b = maker.Lane("cpu1");
