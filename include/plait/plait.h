@@ -268,7 +268,7 @@ PLAIT_API plait_status plait_plan_destroy(plait_plan* plan);
 
 typedef struct plait_plan_info {
   size_t size;
-  const char* strategy;    ///< Who made it: "search", "lane:cpu0", ...
+  const char* strategy;    ///< Who made it: "lane:cpu0", ..., or what the search ended with.
   double predicted_us;     ///< 0: nothing was known of the operators' costs.
   double lower_bound_us;   ///< No plan can be predicted faster; 0: none computed.
   double planning_us;      ///< The search alone.

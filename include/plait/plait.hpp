@@ -1,5 +1,6 @@
-/// Plait's C++ API: the C API (plait/plait.h, which is the specification) with RAII, std::span and Result<T>. C++20, header-only, nothing is thrown: usable with
-/// -fno-exceptions -fno-rtti. Handles are movable, not copyable; a moved-from one is empty, and calls on it are PLAIT_INVALID_ARGUMENT.
+/// Plait's C++ API: the C API (plait/plait.h, which is the specification) with RAII, std::span and Result<T>. C++20, header-only,
+/// nothing is thrown: usable with -fno-exceptions -fno-rtti. Handles are movable, not copyable; a moved-from one is empty, and
+/// calls on it are PLAIT_INVALID_ARGUMENT.
 ///
 ///     auto lanes = plait::Lanes::Open();
 ///     auto model = plait::Model::LoadFile("model.onnx");
@@ -151,7 +152,8 @@ class Plan {
     const plait_status status = plait_plan_make(model.get(), lanes.get(), &options, &handle);
     return detail::OutcomeOf(status, Plan(handle));
   }
-  /// By a strategy of the application's own: `strategy(const Problem&, Schedule*)` returns a Status (below). It must not throw through this header if built without exceptions.
+  /// By a strategy of the application's own: `strategy(const Problem&, Schedule*)` returns a Status (below). It must not throw
+  /// through this header if built without exceptions.
   template <typename Strategy>
   static Result<Plan> MakeBy(Strategy&& strategy, const Model& model, const Lanes& lanes, plait_plan_options options = PLAIT_PLAN_OPTIONS_INIT);
   static Result<Plan> Load(const Model& model, const Lanes& lanes, const std::string& path) {
