@@ -56,7 +56,7 @@ class RandomGraphMaker {
     const int n = static_cast<int>(pool_.size());
     return pool_[static_cast<size_t>(std::max(Pick(n), Pick(n)))];
   }
-  const Dims& shape(TensorId t) const { return builder_.shape(t); }
+  Dims shape(TensorId t) const { return builder_.shape(t); }
   int64_t Channels() { return int64_t{options_.channel_multiple} * (1 + Pick(3)); }
   Dims Image() {
     const int extent = std::max(2, options_.max_extent - Pick(2));
