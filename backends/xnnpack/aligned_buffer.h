@@ -25,6 +25,7 @@ class AlignedBuffer {
     AlignedBuffer out;
     const size_t total = static_cast<size_t>(bytes) + kBufferSlack;
     out.data_ = ::operator new(total, kAlignment, std::nothrow);
+    // Workspaces must begin as zeros: XNNPACK does not write the padding behind weights that it packs there (docs/xnnpack.md, "Tiles").
     if (out.data_ != nullptr) std::memset(out.data_, 0, total);
     return out;
   }

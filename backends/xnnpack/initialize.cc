@@ -2,6 +2,7 @@
 
 #include <xnnpack.h>
 
+#include <atomic>
 #include <cstdlib>
 #include <mutex>
 #include <string_view>
@@ -15,6 +16,7 @@
 namespace plait::xnn {
 namespace {
 
+std::atomic<bool> g_owns_process{false};
 bool g_four_rows = false;
 
 // Makes the smallest operator that needs a GEMM: XNNPACK chooses its kernels when the first one is made.
@@ -32,8 +34,8 @@ Status MakeOneGemm() {
 
 Status ChooseTiles() {
   const char* wanted = std::getenv("PLAIT_XNNPACK_TILES");
-  if (wanted != nullptr && std::string_view(wanted) == "default") return MakeOneGemm();
-  if (!cpuinfo_initialize() || !cpuinfo_has_x86_fma3() || cpuinfo_has_x86_avx512f() || cpuinfo_get_cores_count() == 0) return MakeOneGemm();
+  const bool may_choose = wanted == nullptr ? g_owns_process.load() : std::string_view(wanted) == "4x16";
+  if (!may_choose || !cpuinfo_initialize() || !cpuinfo_has_x86_fma3() || cpuinfo_has_x86_avx512f() || cpuinfo_get_cores_count() == 0) return MakeOneGemm();
   // XNNPACK asks for the first core's, whatever core it runs on.
   auto* core = const_cast<cpuinfo_core*>(cpuinfo_get_core(0));
   const cpuinfo_uarch uarch = core->uarch;
@@ -57,6 +59,8 @@ Status Initialize() {
 }
 
 }  // namespace
+
+void OwnProcess() { g_owns_process.store(true); }
 
 const Status& InitializeXnnpack() {
   static const Status* status = new Status(Initialize());

@@ -13,6 +13,9 @@ namespace plait {
 struct XnnpackOptions {
   // Private L2 cache of one core, which decides when a part runs as a list of channel blocks. 0: read from the system.
   int64_t l2_bytes = 0;
+  // Nothing else in this process uses XNNPACK: its kernels may be chosen for the whole process (docs/xnnpack.md, "Tiles"). Only what the first backend of a
+  // process says counts.
+  bool owns_process = false;
 };
 
 // Counters since the backend was made, for tests and reports.

@@ -95,6 +95,7 @@ Result<LaneSet> OpenLanes(const CommonOptions& options) {
   lanes.gpu = !options.no_gpu;
   lanes.strict = options.strict;
   lanes.cache_dir = CacheDir(options);
+  lanes.owns_process = true;
   return OpenLanes(lanes);
 }
 

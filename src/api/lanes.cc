@@ -23,16 +23,19 @@ std::string Cores(const std::vector<int>& cpus) {
   return StrCat(cpus.size() == 1 ? "core " : "cores ", FormatCpuList(cpus));
 }
 
-Result<std::vector<std::shared_ptr<CpuBackend>>> CpuBackends(std::vector<std::string>* refused) {
+Result<std::vector<std::shared_ptr<CpuBackend>>> CpuBackends(const LaneOptions& options, std::vector<std::string>* refused) {
   std::vector<std::shared_ptr<CpuBackend>> backends;
 #ifdef PLAIT_WITH_XNNPACK
-  Result<std::shared_ptr<CpuBackend>> xnnpack = CreateXnnpackBackend();
+  XnnpackOptions xnnpack_options;
+  xnnpack_options.owns_process = options.owns_process;
+  Result<std::shared_ptr<XnnpackBackend>> xnnpack = CreateXnnpackBackend(xnnpack_options);
   if (xnnpack.ok()) {
     backends.push_back(std::move(xnnpack).value());
   } else {
     refused->push_back("XNNPACK: " + xnnpack.status().message());
   }
 #else
+  (void)options;
   refused->push_back("XNNPACK: this build was made without it (PLAIT_XNNPACK=OFF)");
 #endif
   backends.push_back(CreateReferenceBackend());
@@ -119,7 +122,7 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
       if (!cpus.empty()) clusters.push_back(std::move(cpus));
     }
   }
-  PLAIT_ASSIGN_OR_RETURN(const auto backends, CpuBackends(&set.refused));
+  PLAIT_ASSIGN_OR_RETURN(const auto backends, CpuBackends(options, &set.refused));
   std::string kernels = "reference kernels";
 #ifdef PLAIT_WITH_XNNPACK
   if (backends.size() > 1) kernels = DescribeXnnpack();

@@ -17,6 +17,7 @@ struct LaneOptions {
   bool gpu_required = false;                // no GPU lane is an error
   bool strict = false;                      // GPU lanes in strict mode (see BindOptions); planned as not coherent
   std::string cache_dir;                    // for program binaries; empty: none
+  bool owns_process = false;                // see XnnpackOptions: nothing else in this process uses XNNPACK
 };
 
 struct LaneSet {

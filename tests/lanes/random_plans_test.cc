@@ -63,6 +63,7 @@ Result<LaneSet> Open(const LaneChoice& choice) {
   if (choice.gpu) options.opencl_cpus = {cores.back()};
   options.gpu = choice.gpu;
   options.strict = choice.strict;
+  options.owns_process = true;
   return OpenLanes(options);
 }
 
