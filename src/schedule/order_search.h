@@ -357,6 +357,7 @@ class OrderSearch {
   void TryOrder(int i, int j, bool ahead, Random* random) {
     old_order_.assign(plan_.sequence.begin() + i, plan_.sequence.begin() + j);
     if (!Propose(i, j, random)) return;
+    evaluations_ += (j - i) * static_cast<int64_t>(1 + state_.layout().Tensors(j) / kTensorsPerEvaluation);
     state_.layout().SetOrder(i, new_order_);
     Seed(i, j, !ahead);
     for (int k = 0; k < j - i; ++k) {

@@ -38,7 +38,7 @@ Tuning TuningFor(const Net& net, const SearchOptions& options) {
   Tuning t{8, 4, 6, base, std::min(kMaxBase, std::max<int64_t>(100000, 1500 * n))};
   if (n > 300) t.start_width = 4;
   if (n > 180) t.width = 2;
-  if (options.effort == Effort::kFast) t = {4, n > 180 ? 2 : 3, 4, base / 6, t.exact_evaluations / 6};
+  if (options.effort == Effort::kFast) t = {n > 180 ? 2 : 4, n > 180 ? 2 : 3, 4, base / 6, t.exact_evaluations / 6};
   if (options.effort == Effort::kHigh) t = {16, 8, 10, std::clamp<int64_t>(40 * base, 4000000, 11000000), 20000000};
   if (options.evaluations > 0) {
     t.evaluations = options.evaluations;
