@@ -1,6 +1,7 @@
 #include "src/formats/json_graph.h"
 
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <array>
 #include <filesystem>
@@ -52,7 +53,7 @@ TEST(GraphJson, InlineRoundTripGivesTheSameBytes) {
 }
 
 TEST(GraphJson, FilesRoundTrip) {
-  const std::string folder = testing::TempDir() + "/plait_graph_json";
+  const std::string folder = testing::TempDir() + "/plait_graph_json_" + std::to_string(::getpid());
   std::filesystem::create_directories(folder);
   const Result<Graph> graph = EveryOperator();
   ASSERT_TRUE(WriteGraphJsonFile(*graph, folder + "/g.json").ok());
@@ -71,7 +72,7 @@ TEST(GraphJson, FilesRoundTrip) {
 }
 
 TEST(GraphJson, WeightsStayInTheFolder) {
-  const std::string folder = testing::TempDir() + "/plait_graph_escape";
+  const std::string folder = testing::TempDir() + "/plait_graph_escape_" + std::to_string(::getpid());
   std::filesystem::create_directories(folder + "/inner");
   ASSERT_TRUE(WriteFileAtomically(folder + "/secret", "secret").ok());
   const WeightsReader read = ReadWeightsBeside(folder + "/inner/g.json");
