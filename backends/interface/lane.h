@@ -36,10 +36,10 @@ struct BindRequest {
   LaneId lane = 0;
   void* arena = nullptr;                         // host address of arena_bytes; outlives the bound lane
   std::span<LaneCounter> counters;               // one per lane; outlives it
+  BindOptions options;
   // [buffer]: where the buffer lies instead of in the arena (nullptr: there); empty: all in the arena. Such a buffer is touched by CPU lanes only, and
   // has kBufferSlack readable bytes behind it. Needed during Bind only.
   std::span<std::byte* const> elsewhere;
-  BindOptions options;
 };
 
 enum class LaneState : uint8_t {
