@@ -139,7 +139,7 @@ Result<NpyArray> ParseNpy(std::string_view bytes, const std::string& what) {
   NpyArray array;
   PLAIT_ASSIGN_OR_RETURN(array.dtype, TypeOf(header.descr, what));
   array.shape = *header.shape;
-  if (*header.fortran_order && array.shape.rank() > 1) {
+  if (header.fortran_order.value_or(false) && array.shape.rank() > 1) {
     return Unsupported(what, ": is in Fortran order; save numpy.ascontiguousarray(array)");
   }
   std::optional<int64_t> size = SizeOf(array.dtype);
