@@ -38,11 +38,12 @@ class HeaderParser {
       if (!known) return false;
       Take(',');
     }
-    return !descr.empty() && fortran_order.has_value() && shape.has_value();
+    return !descr.empty() && has_order && shape.has_value();
   }
 
   std::string_view descr;
-  std::optional<bool> fortran_order;
+  bool fortran_order = false;
+  bool has_order = false;
   std::optional<Dims> shape;
 
  private:
@@ -71,12 +72,9 @@ class HeaderParser {
     return true;
   }
   bool Boolean() {
-    if (Word("True")) {
-      fortran_order = true;
-    } else if (Word("False")) {
-      fortran_order = false;
-    }
-    return fortran_order.has_value();
+    fortran_order = Word("True");
+    has_order = fortran_order || Word("False");
+    return has_order;
   }
   bool Tuple() {
     Dims dims;
@@ -139,7 +137,7 @@ Result<NpyArray> ParseNpy(std::string_view bytes, const std::string& what) {
   NpyArray array;
   PLAIT_ASSIGN_OR_RETURN(array.dtype, TypeOf(header.descr, what));
   array.shape = *header.shape;
-  if (header.fortran_order.value_or(false) && array.shape.rank() > 1) {
+  if (header.fortran_order && array.shape.rank() > 1) {
     return Unsupported(what, ": is in Fortran order; save numpy.ascontiguousarray(array)");
   }
   std::optional<int64_t> size = SizeOf(array.dtype);
