@@ -184,7 +184,7 @@ Status OperatorListKernel::Run() noexcept {
 std::string DescribeXnnpack() { return xnn::UsesFourRowTiles() ? "XNNPACK (4x16 tiles)" : "XNNPACK"; }
 
 Result<std::shared_ptr<XnnpackBackend>> CreateXnnpackBackend(const XnnpackOptions& options) {
-  if (options.owns_process) xnn::OwnProcess();
+  PLAIT_RETURN_IF_ERROR(xnn::InitializeXnnpack(options.owns_process));
   const Result<xnn::Tiles>& tiles = xnn::ProbedTiles();
   if (!tiles.ok()) return tiles.status();
   const int64_t l2_bytes = options.l2_bytes > 0 ? options.l2_bytes : xnn::SystemL2Bytes();

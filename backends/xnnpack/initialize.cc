@@ -16,8 +16,9 @@
 namespace plait::xnn {
 namespace {
 
-std::atomic<bool> g_owns_process{false};
-bool g_four_rows = false;
+std::atomic<bool> g_four_rows{false};
+
+#if defined(PLAIT_WITH_CPUINFO) && defined(__x86_64__)
 
 // Makes the smallest operator that needs a GEMM: XNNPACK chooses its kernels when the first one is made.
 Status MakeOneGemm() {
@@ -30,18 +31,16 @@ Status MakeOneGemm() {
   return Status();
 }
 
-#if defined(PLAIT_WITH_CPUINFO) && defined(__x86_64__)
-
-Status ChooseTiles() {
+Status ChooseTiles(bool owns_process) {
   const char* wanted = std::getenv("PLAIT_XNNPACK_TILES");
-  const bool may_choose = wanted == nullptr ? g_owns_process.load() : std::string_view(wanted) == "4x16";
-  if (!may_choose || !cpuinfo_initialize() || !cpuinfo_has_x86_fma3() || cpuinfo_has_x86_avx512f() || cpuinfo_get_cores_count() == 0) return MakeOneGemm();
+  const bool may_choose = wanted == nullptr ? owns_process : std::string_view(wanted) == "4x16";
+  if (!may_choose || !cpuinfo_initialize() || !cpuinfo_has_x86_fma3() || cpuinfo_has_x86_avx512f() || cpuinfo_get_cores_count() == 0) return Status();
   // XNNPACK asks for the first core's, whatever core it runs on.
   auto* core = const_cast<cpuinfo_core*>(cpuinfo_get_core(0));
   const cpuinfo_uarch uarch = core->uarch;
-  if (uarch == cpuinfo_uarch_zen || uarch == cpuinfo_uarch_dhyana) return MakeOneGemm();
+  if (uarch == cpuinfo_uarch_zen || uarch == cpuinfo_uarch_dhyana) return Status();
   core->uarch = cpuinfo_uarch_zen;
-  Status status = MakeOneGemm();
+  const Status status = MakeOneGemm();
   core->uarch = uarch;
   g_four_rows = status.ok();
   return status;
@@ -49,24 +48,22 @@ Status ChooseTiles() {
 
 #else
 
-Status ChooseTiles() { return Status(); }
+Status ChooseTiles(bool) { return Status(); }
 
 #endif
 
-Status Initialize() {
+Status Initialize(bool owns_process) {
   PLAIT_RETURN_IF_ERROR(ToStatus(xnn_initialize(nullptr), "xnn_initialize"));
-  return ChooseTiles();
+  return ChooseTiles(owns_process);
 }
 
 }  // namespace
 
-void OwnProcess() { g_owns_process.store(true); }
-
-const Status& InitializeXnnpack() {
-  static const Status* status = new Status(Initialize());
+const Status& InitializeXnnpack(bool owns_process) {
+  static const Status* status = new Status(Initialize(owns_process));
   return *status;
 }
 
-bool UsesFourRowTiles() { return InitializeXnnpack().ok() && g_four_rows; }
+bool UsesFourRowTiles() { return g_four_rows; }
 
 }  // namespace plait::xnn

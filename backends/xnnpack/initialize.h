@@ -5,10 +5,8 @@
 
 namespace plait::xnn {
 
-// Before InitializeXnnpack: nothing else in this process uses XNNPACK, so its kernels may be chosen for all. Thread-safe.
-void OwnProcess();
-
-// Initialises XNNPACK and has it choose its GEMM tiles. Thread-safe; the same answer ever after. Unsupported if XNNPACK cannot run here.
+// Initialises XNNPACK and has it choose its GEMM tiles. `owns_process`: nothing else in this process uses XNNPACK, so its kernels may be chosen for all; the first
+// call's counts. Thread-safe; the same answer ever after. Unsupported if XNNPACK cannot run here.
 //
 // On x86 with FMA but without AVX-512, XNNPACK takes a tile of 5 rows by 16 channels. Its ten accumulators, the operands and two limits do not fit
 // sixteen registers as gcc allots them: one accumulator lives in memory, and every step waits for its store to be forwarded. The tile of 4 rows that XNNPACK
@@ -18,9 +16,9 @@ void OwnProcess();
 // The choice is the whole process', and tiles of 4 rows read four inputs at a time: whoever runs XNNPACK's matrix products with weights that are no constants has
 // to zero its workspace, as this backend does and XNNPACK's subgraphs do not. Hence only where nobody else is there, or PLAIT_XNNPACK_TILES=4x16 in the
 // environment says so; PLAIT_XNNPACK_TILES=default leaves the choice to XNNPACK always.
-const Status& InitializeXnnpack();
+const Status& InitializeXnnpack(bool owns_process);
 
-// Whether InitializeXnnpack() chose the tile of 4 rows.
+// Whether InitializeXnnpack chose the tile of 4 rows; false before.
 bool UsesFourRowTiles();
 
 }  // namespace plait::xnn

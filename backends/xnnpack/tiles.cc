@@ -1,6 +1,5 @@
 #include "backends/xnnpack/tiles.h"
 
-#include "backends/xnnpack/initialize.h"
 #include "backends/xnnpack/packed_weights.h"
 
 namespace plait::xnn {
@@ -36,7 +35,6 @@ Result<int64_t> DepthwiseTile(Layer layer) {
 }
 
 Result<Tiles> Probe() {
-  PLAIT_RETURN_IF_ERROR(InitializeXnnpack());
   const int64_t most_channels = kBase + 2 * kMaxTile + 1;
   Layer layer;
   layer.weights = ConstData::Allocate(most_channels * kInputs * static_cast<int64_t>(sizeof(float)));

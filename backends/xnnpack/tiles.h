@@ -24,7 +24,7 @@ struct Tiles {
   }
 };
 
-// Probed once per process; the same value ever after. Unsupported if XNNPACK cannot run here.
+// Probed once per process, after InitializeXnnpack; the same value ever after. Unsupported if XNNPACK cannot run here.
 const Result<Tiles>& ProbedTiles();
 
 }  // namespace plait::xnn

@@ -51,6 +51,14 @@ Status Fill(const plait_model* model, bool is_input, size_t i, plait_tensor_info
   return WriteInfo(filled, info, "plait_tensor_info");
 }
 
+Status FindByName(const plait_model* model, bool is_input, const char* name, size_t* i) {
+  if (i == nullptr) return NullArgument("i");
+  PLAIT_ASSIGN_OR_RETURN(const auto object, Find(model, "model"));
+  const Graph& graph = *object->graph;
+  PLAIT_ASSIGN_OR_RETURN(*i, FindTensor(graph, is_input ? graph.inputs : graph.outputs, name, is_input ? "input" : "output"));
+  return Status();
+}
+
 static_assert(PLAIT_MAX_RANK == kMaxRank);
 static_assert(PLAIT_F32 == static_cast<int>(DType::kF32) && PLAIT_F16 == static_cast<int>(DType::kF16) && PLAIT_I8 == static_cast<int>(DType::kI8) &&
               PLAIT_U8 == static_cast<int>(DType::kU8) && PLAIT_I32 == static_cast<int>(DType::kI32) && PLAIT_I64 == static_cast<int>(DType::kI64) &&
@@ -142,19 +150,9 @@ plait_status plait_model_get_output(const plait_model* model, size_t i, plait_te
 }
 
 plait_status plait_model_find_input(const plait_model* model, const char* name, size_t* i) {
-  return Guarded([&]() -> Status {
-    if (i == nullptr) return NullArgument("i");
-    PLAIT_ASSIGN_OR_RETURN(const auto object, Find(model, "model"));
-    PLAIT_ASSIGN_OR_RETURN(*i, FindTensor(*object->graph, object->graph->inputs, name, "input"));
-    return Status();
-  });
+  return Guarded([&] { return FindByName(model, true, name, i); });
 }
 
 plait_status plait_model_find_output(const plait_model* model, const char* name, size_t* i) {
-  return Guarded([&]() -> Status {
-    if (i == nullptr) return NullArgument("i");
-    PLAIT_ASSIGN_OR_RETURN(const auto object, Find(model, "model"));
-    PLAIT_ASSIGN_OR_RETURN(*i, FindTensor(*object->graph, object->graph->outputs, name, "output"));
-    return Status();
-  });
+  return Guarded([&] { return FindByName(model, false, name, i); });
 }

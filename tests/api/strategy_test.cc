@@ -24,16 +24,16 @@ class CStrategy : public Sample {
     options.strategy_user = &strategy;
     options.strategy_name = "test";
     options.calibration_seconds_per_lane = 0;
-    options.annotations = annotations.data();
-    options.annotation_count = annotations.size();
-    EXPECT_PLAIT_OK(plait_plan_destroy(plan));
-    plan = nullptr;
-    return plait_plan_make(model, lanes, &options, &plan);
+    return Make(options, annotations);
   }
   plait_status Named(const char* name, std::vector<plait_annotation> annotations) {
     plait_plan_options options = PLAIT_PLAN_OPTIONS_INIT;
     options.strategy_name = name;
     options.tune = 0;
+    return Make(options, annotations);
+  }
+  // In place of the plan made before.
+  plait_status Make(plait_plan_options options, const std::vector<plait_annotation>& annotations) {
     options.annotations = annotations.data();
     options.annotation_count = annotations.size();
     EXPECT_PLAIT_OK(plait_plan_destroy(plan));
@@ -221,11 +221,14 @@ TEST_F(CStrategy, ProblemsAndSchedulesAreOfNoUseElsewhere) {
   EXPECT_EQ(plait_schedule_add(nullptr, 0, 0, -1, 0, 0), PLAIT_INVALID_ARGUMENT);
 }
 
-TEST_F(CStrategy, AnnotationsPinForbidAndKeepWhole) {
+TEST_F(CStrategy, AnnotationsKeepWhole) {
   ASSERT_PLAIT_OK(Named("random:1", {{"*", nullptr, nullptr, 1, 0}}));
   plait_plan_info info = PLAIT_PLAN_INFO_INIT;
   ASSERT_PLAIT_OK(plait_plan_get_info(plan, &info));
   EXPECT_EQ(info.part_count, 3u);
+}
+
+TEST_F(CStrategy, AnnotationsPinAndForbid) {
   if (lane_count < 2) GTEST_SKIP() << "one core: there are no two lanes";
   for (const char* strategy : {"random:1", "random:2", "random:3", "search"}) {
     SCOPED_TRACE(strategy);
