@@ -24,7 +24,7 @@ struct LanesToMeasure {
 
 struct CalibrationOptions {
   BindOptions bind;                   // strict mode and injected latency are part of what is measured; `timings` is set where needed
-  double seconds_per_lane = 30;       // a bound on measuring; less is used where medians are good enough earlier
+  double seconds_per_lane = 30;       // a bound on measuring; less is used where the figures are good enough earlier
   int min_rounds = 5, max_rounds = 15;
   std::function<bool()> stop;         // asked between inferences; true ends with PLAIT_CANCELLED, the profile keeps what was finished
   // What is being measured, the share done (0 to 1), seconds left.

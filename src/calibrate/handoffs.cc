@@ -119,7 +119,7 @@ class HandoffCalibration {
     return Status();
   }
 
-  // What one more operator of a chain takes, for each of `lanes_of`: the median over rounds, in each of which all chains were run.
+  // What one more operator of a chain takes, for each of `lanes_of` and in each round, of which every one runs all chains.
   Result<std::vector<std::vector<double>>> StepRounds(int64_t bytes, const std::vector<std::function<LaneId(int)>>& lanes_of) const {
     std::vector<Runner> runners;
     for (const auto& lane_of : lanes_of) {

@@ -113,12 +113,10 @@ class Tuner {
 
   // Searches, runs the plan found beside the single lanes if it is new, and learns. The search sees handoffs that take `caution_us` longer.
   Status TryNextPlan(double caution_us) {
-    PlanningCosts costs = costs_;
-    for (size_t from = 0; from < costs.sync_us.size(); ++from) {
-      for (size_t to = 0; to < costs.sync_us.size(); ++to) costs.sync_us[from][to] += from == to ? 0 : caution_us;
-    }
+    SearchOptions search = options_.search;
+    search.caution_us += caution_us;
     const int64_t search_ns = NowNs();
-    PLAIT_ASSIGN_OR_RETURN(Schedule schedule, PlanSchedule(*graph_, lanes_.planning, costs, options_.search));
+    PLAIT_ASSIGN_OR_RETURN(Schedule schedule, PlanSchedule(*graph_, lanes_.planning, costs_, search));
     result_.planning_us = std::max(result_.planning_us, static_cast<double>(NowNs() - search_ns) / 1e3);
     for (const auto* known : {&singles_, &plans_}) {
       for (const std::unique_ptr<Contender>& contender : *known) {

@@ -58,6 +58,7 @@ struct SearchOptions {
   Effort effort = Effort::kDefault;
   int64_t evaluations = 0;                  // 0: by effort
   uint64_t seed = 1;
+  double caution_us = 0;                    // handoffs are searched with so much more, for a plan with fewer; its prediction and bound are without it
   std::function<bool()> stop;               // asked now and then; true ends the search with the best so far
   std::function<void(const std::string& phase, double best_us)> progress;
 };

@@ -104,6 +104,18 @@ TEST_P(PlanZoo, HandoffsThatCostTooMuchLeaveOneLane) {
   EXPECT_TRUE(schedule->lanes[1].empty());
 }
 
+TEST_P(PlanZoo, CautionIsInTheSearchAndNotInWhatIsPredicted) {
+  SearchOptions options;
+  options.caution_us = 100;
+  auto cautious = PlanSchedule(graph_, lanes_, costs_, options);
+  costs_.sync_us = {{0, 125}, {125, 0}};
+  auto dear = PlanSchedule(graph_, lanes_, costs_, {});
+  ASSERT_TRUE(cautious.ok() && dear.ok());
+  EXPECT_EQ(cautious->lanes, dear->lanes);
+  EXPECT_LT(cautious->predicted_us, dear->predicted_us);
+  EXPECT_LE(cautious->lower_bound_us, cautious->predicted_us);
+}
+
 TEST_P(PlanZoo, SameInputSameSchedule) {
   auto a = PlanSchedule(graph_, lanes_, costs_, {});
   auto b = PlanSchedule(graph_, lanes_, costs_, {});
