@@ -34,10 +34,13 @@ using BufferId = int32_t;
 inline constexpr BufferId kConstantBuffer = -1;  // the bytes are the constant tensor's own data
 enum class BufferRole : uint8_t { kActivation, kInput, kOutput };
 struct BufferSpec {
-  TensorId tensor = kNoTensor;  // the root tensor stored here (of the plan's graph); kNoTensor: private to a strip
+  TensorId tensor = kNoTensor;  // the root tensor stored here (of the plan's graph)
   BufferRole role = BufferRole::kActivation;
   int64_t bytes = 0;
   int64_t offset = 0;           // in the arena, a multiple of kBufferAlignment; at least kBufferSlack bytes of arena follow it
+  int strip = -1;               // the strip that it is private to: one lane writes and reads it, nothing of it is published; -1: none
+  Region region = {};           // what of the tensor lies here, dense, if the buffer is private; else all of it does
+  bool is_private() const { return strip >= 0; }
 };
 inline constexpr int64_t kBufferAlignment = 64;  // a cache line
 inline constexpr int64_t kBufferSlack = 64;      // XNNPACK reads up to 16 bytes beyond

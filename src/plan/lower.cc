@@ -21,10 +21,14 @@ size_t Index(int64_t id) { return static_cast<size_t>(id); }
 // Turns regions of tensors into views of the buffers that their roots lie in.
 class ViewMaker {
  public:
-  static Result<ViewMaker> Create(const Graph& graph) {
+  static Result<ViewMaker> Create(const Graph& graph, const Schedule& schedule) {
     ViewMaker maker(graph);
     PLAIT_ASSIGN_OR_RETURN(maker.storage_, AssignStorage(graph));
-    maker.MakeBuffers();
+    const PrivateResults results(graph, schedule);
+    maker.MakeBuffers(results);
+    for (const Part& part : schedule.parts) {
+      if (results.Contains(part.op)) maker.AddPrivate(graph, part);
+    }
     return maker;
   }
 
@@ -36,21 +40,45 @@ class ViewMaker {
     return {t.is_constant() ? kConstantBuffer : buffer_of_[Index(s.root)], tensor, region, element * SizeOf(t.dtype),
             s.strides, t.dtype};
   }
+  // The buffer in which the part's strip keeps its result to itself.
+  void AddPrivate(const Graph& graph, const Part& part) {
+    const TensorId tensor = graph.op(part.op).output;
+    private_.emplace(std::pair(part.strip, tensor), static_cast<BufferId>(buffers_.size()));
+    const int64_t bytes = part.region.size.Count() * SizeOf(graph.tensor(tensor).dtype);
+    buffers_.push_back({tensor, BufferRole::kActivation, bytes, 0, part.strip, part.region});
+  }
+  // As Make(), of the strip's private result if `tensor` is one.
+  View MakeIn(int strip, TensorId tensor, const Region& region) const {
+    const auto at = private_.find({strip, tensor});
+    if (at == private_.end()) return Make(tensor, region);
+    const Region& stored = buffers_[Index(at->second)].region;
+    const DType dtype = graph_->tensor(tensor).dtype;
+    const Dims strides = DenseStrides(stored.size);
+    int64_t element = 0;
+    if (!region.IsEmpty()) {
+      for (int i = 0; i < region.begin.rank(); ++i) element += (region.begin[i] - stored.begin[i]) * strides[i];
+    }
+    return {at->second, tensor, region, element * SizeOf(dtype), strides, dtype};
+  }
   const std::vector<BufferSpec>& buffers() const { return buffers_; }
   bool IsInOutput(TensorId tensor) const {
-    return buffers_[Index(buffer_of_[Index(storage_[Index(tensor)].root)])].role == BufferRole::kOutput;
+    const BufferId buffer = buffer_of_[Index(storage_[Index(tensor)].root)];
+    return buffer != kConstantBuffer && buffers_[Index(buffer)].role == BufferRole::kOutput;
   }
 
  private:
   explicit ViewMaker(const Graph& graph) : graph_(&graph) {}
 
-  void MakeBuffers() {
+  // One for every root but private results.
+  void MakeBuffers(const PrivateResults& results) {
+    const std::vector<OpId> producers = graph_->Producers();
     std::vector<BufferRole> role(graph_->tensors.size(), BufferRole::kActivation);
     for (TensorId t : graph_->inputs) role[Index(t)] = BufferRole::kInput;
     for (TensorId t : graph_->outputs) role[Index(t)] = BufferRole::kOutput;
     buffer_of_.assign(graph_->tensors.size(), kConstantBuffer);
     for (TensorId t = 0; t < graph_->tensor_count(); ++t) {
       if (storage_[Index(t)].root != t || graph_->tensor(t).is_constant()) continue;
+      if (producers[Index(t)] != kNoOp && results.Contains(producers[Index(t)])) continue;
       buffer_of_[Index(t)] = static_cast<BufferId>(buffers_.size());
       buffers_.push_back({t, role[Index(t)], graph_->tensor(t).bytes(), 0});
     }
@@ -60,6 +88,7 @@ class ViewMaker {
   std::vector<TensorStorage> storage_;
   std::vector<BufferSpec> buffers_;
   std::vector<BufferId> buffer_of_;  // by root tensor
+  std::map<std::pair<int, TensorId>, BufferId> private_;  // by strip
 };
 
 // A GPU lane's steps since its last Submit.
@@ -196,9 +225,9 @@ class Lowering {
     for (size_t i = 0; i < op.inputs.size(); ++i) {
       step.reads.push_back(op.inputs[i] == kNoTensor
                                ? View()
-                               : views_.Make(op.inputs[i], InputRegion(graph_, op, static_cast<int>(i), part.region)));
+                               : views_.MakeIn(part.strip, op.inputs[i], InputRegion(graph_, op, static_cast<int>(i), part.region)));
     }
-    step.write = views_.Make(op.output, part.region);
+    step.write = views_.MakeIn(part.strip, op.output, part.region);
     step.predicted_us = part.predicted_us;
     step.predicted_start_us = part.predicted_start_us;
     return step;
@@ -334,7 +363,7 @@ Status CheckLaneSpecs(const std::vector<LaneSpec>& lanes) {
 Result<Plan> LowerParts(const Graph& graph, const std::vector<LaneSpec>& lanes, const Schedule& schedule) {
   PLAIT_RETURN_IF_ERROR(CheckLaneSpecs(lanes));
   PLAIT_RETURN_IF_ERROR(CheckParts(graph, lanes.size(), schedule));
-  PLAIT_ASSIGN_OR_RETURN(ViewMaker views, ViewMaker::Create(graph));
+  PLAIT_ASSIGN_OR_RETURN(ViewMaker views, ViewMaker::Create(graph, schedule));
   Plan plan;
   plan.graph_hash = StructureHash(graph);
   plan.plait_version = PLAIT_VERSION;

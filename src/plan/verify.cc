@@ -4,7 +4,7 @@
 // Why this suffices: every view is where AssignStorage says, and there no two elements of one buffer share a byte; the
 // parts of every operator tile its output; so inside a buffer every byte has one writer, and what remains is that
 // readers come after it and see it (CheckReads), and that buffers which share memory are in use one after the other
-// (CheckReuse).
+// (CheckReuse). What is private to a strip has a buffer for each strip, which one step writes and only its own lane touches.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -108,6 +108,7 @@ class Verifier {
     for (TensorId t : graph_.inputs) roles[Index(t)] = BufferRole::kInput;
     for (TensorId t : graph_.outputs) roles[Index(t)] = BufferRole::kOutput;
     std::vector<bool> stored(graph_.tensors.size(), false);
+    is_private_.assign(graph_.tensors.size(), false);
     for (size_t b = 0; b < program_.buffers.size(); ++b) {
       const BufferSpec& buffer = program_.buffers[b];
       const TensorId t = buffer.tensor;
@@ -118,10 +119,14 @@ class Verifier {
       if (tensor.is_constant() || storage_[Index(t)].root != t) {
         return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has no memory of its own");
       }
-      if (stored[Index(t)]) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has two buffers");
-      stored[Index(t)] = true;
+      if (buffer.is_private()) {
+        PLAIT_RETURN_IF_ERROR(CheckPrivateBuffer(b));
+      } else {
+        if (stored[Index(t)]) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has two buffers");
+        stored[Index(t)] = true;
+      }
       if (buffer.role != roles[Index(t)]) return Corrupt("buffer ", b, ": tensor '", tensor.name, "' has the wrong role");
-      if (buffer.bytes != tensor.bytes()) {
+      if (!buffer.is_private() && buffer.bytes != tensor.bytes()) {
         return Corrupt("buffer ", b, " has ", buffer.bytes, " bytes, but tensor '", tensor.name, "' has ", tensor.bytes());
       }
       if (buffer.offset < 0 || buffer.offset % kBufferAlignment != 0) {
@@ -133,6 +138,11 @@ class Verifier {
                        program_.arena_bytes, " bytes");
       }
     }
+    for (TensorId t = 0; t < graph_.tensor_count(); ++t) {
+      if (stored[Index(t)] && is_private_[Index(t)]) {
+        return Corrupt("tensor '", graph_.tensor(t).name, "' has a buffer of its own beside those of strips");
+      }
+    }
     for (const std::vector<TensorId>* list : {&graph_.inputs, &graph_.outputs}) {
       for (TensorId t : *list) {
         if (!stored[Index(t)]) return Corrupt("graph input or output '", graph_.tensor(t).name, "' has no buffer");
@@ -141,6 +151,26 @@ class Verifier {
     writes_.resize(graph_.tensors.size());
     publishes_.resize(graph_.tensors.size());
     acquires_.resize(graph_.tensors.size());
+    private_writes_.resize(program_.buffers.size());
+    return Status();
+  }
+
+  Status CheckPrivateBuffer(size_t b) {
+    const BufferSpec& buffer = program_.buffers[b];
+    const Tensor& tensor = graph_.tensor(buffer.tensor);
+    auto fault = [&](const auto&... what) { return Corrupt("buffer ", b, " of strip ", buffer.strip, ": ", what...); };
+    const Dims& shape = tensor.shape;
+    if (buffer.region.begin.rank() != shape.rank() || buffer.region.size.rank() != shape.rank()) return fault("has another rank than its tensor");
+    for (int i = 0; i < shape.rank(); ++i) {
+      const int64_t begin = buffer.region.begin[i], size = buffer.region.size[i];
+      if (begin < 0 || size < 1 || size > shape[i] || begin > shape[i] - size) return fault("holds ", ToString(buffer.region), " of ", ToString(shape));
+    }
+    if (buffer.bytes != buffer.region.size.Count() * SizeOf(tensor.dtype)) return fault("has ", buffer.bytes, " bytes for ", ToString(buffer.region));
+    if (std::find(graph_.outputs.begin(), graph_.outputs.end(), buffer.tensor) != graph_.outputs.end() ||
+        producers_[Index(buffer.tensor)] == kNoOp) {
+      return fault("tensor '", tensor.name, "' belongs to the caller");
+    }
+    is_private_[Index(buffer.tensor)] = true;
     return Status();
   }
 
@@ -161,8 +191,9 @@ class Verifier {
         return fault("is out of range: ", ToString(view.region));
       }
     }
-    const TensorStorage& storage = storage_[Index(view.tensor)];
     if (view.dtype != tensor.dtype) return fault("has another dtype");
+    if (is_private_[Index(view.tensor)]) return CheckPrivateView(s, view);
+    const TensorStorage& storage = storage_[Index(view.tensor)];
     if (!(view.strides == storage.strides)) return fault("has other strides than the tensor");
     if (tensor.is_constant()) {
       if (view.buffer != kConstantBuffer) return fault("is in buffer ", view.buffer, ", but the tensor is a constant");
@@ -175,6 +206,25 @@ class Verifier {
     if (view.offset != element * SizeOf(tensor.dtype)) {
       return fault("is at offset ", view.offset, " instead of ", element * SizeOf(tensor.dtype));
     }
+    return Status();
+  }
+
+  // A view that CheckView has found sound but for its place.
+  Status CheckPrivateView(StepRef s, const View& view) const {
+    auto fault = [&](const auto&... what) {
+      return Fault(s, "the view of tensor '", graph_.tensor(view.tensor).name, "', which is private to strips, ", what...);
+    };
+    if (view.buffer < 0 || Index(view.buffer) >= program_.buffers.size()) return fault("is in buffer ", view.buffer);
+    const BufferSpec& buffer = program_.buffers[Index(view.buffer)];
+    if (buffer.tensor != view.tensor || !buffer.is_private()) return fault("is in the wrong buffer");
+    const Dims strides = DenseStrides(buffer.region.size);
+    if (!(view.strides == strides)) return fault("has other strides than its strip");
+    int64_t element = 0;
+    if (!view.region.IsEmpty()) {
+      if (!Contains(buffer.region, view.region)) return fault("reaches beyond its strip: ", ToString(view.region), " of ", ToString(buffer.region));
+      for (int i = 0; i < strides.rank(); ++i) element += (view.region.begin[i] - buffer.region.begin[i]) * strides[i];
+    }
+    if (view.offset != element * SizeOf(view.dtype)) return fault("is at offset ", view.offset, " instead of ", element * SizeOf(view.dtype));
     return Status();
   }
 
@@ -208,7 +258,17 @@ class Verifier {
         return Fault(s, "read ", i, " is ", ToString(read.region), " instead of ", ToString(needed));
       }
     }
-    writes_[Index(op.output)].push_back({s, step.region});
+    if (!is_private_[Index(op.output)]) {
+      writes_[Index(op.output)].push_back({s, step.region});
+      return Status();
+    }
+    const BufferSpec& buffer = program_.buffers[Index(step.write.buffer)];
+    std::vector<StepRef>& writes = private_writes_[Index(step.write.buffer)];
+    if (!(buffer.region == step.region)) {
+      return Fault(s, "writes ", ToString(step.region), " where strip ", buffer.strip, " keeps ", ToString(buffer.region));
+    }
+    if (!writes.empty()) return Fault(s, "writes what ", Where(writes.front()), " writes, too, in strip ", buffer.strip);
+    writes.push_back(s);
     return Status();
   }
 
@@ -219,6 +279,7 @@ class Verifier {
     for (const View& view : step.reads) {
       PLAIT_RETURN_IF_ERROR(CheckView(s, view));
       const OpId producer = producers_[Index(view.tensor)];
+      if (is_private_[Index(view.tensor)]) return Fault(s, "moves tensor '", graph_.tensor(view.tensor).name, "', which is private to strips");
       const bool is_view = producer != kNoOp && IsView(graph_.op(producer).kind);
       if (is_view || graph_.tensor(view.tensor).is_constant()) {
         return Fault(s, "tensor '", graph_.tensor(view.tensor).name, "' is a view or a constant");
@@ -279,7 +340,7 @@ class Verifier {
 
   Status CheckTiling() const {
     for (const Operator& op : graph_.ops) {
-      if (IsView(op.kind)) continue;
+      if (IsView(op.kind) || is_private_[Index(op.output)]) continue;
       std::vector<Region> regions;
       for (const Access& write : writes_[Index(op.output)]) regions.push_back(write.region);
       if (!TilesExactly(graph_.output(op).shape, regions)) {
@@ -387,6 +448,10 @@ class Verifier {
         if (At(s).kind != StepKind::kCompute) continue;
         for (const View& read : At(s).reads) {
           if (read.tensor == kNoTensor || graph_.tensor(read.tensor).is_constant()) continue;
+          if (is_private_[Index(read.tensor)]) {
+            if (!read.region.IsEmpty()) PLAIT_RETURN_IF_ERROR(CheckPrivateRead(s, read));
+            continue;
+          }
           for (const Source& source : TraceRegion(graph_, producers_, read.tensor, read.region)) {
             PLAIT_RETURN_IF_ERROR(CheckSource(s, source));
           }
@@ -394,6 +459,14 @@ class Verifier {
       }
     }
     return Status();
+  }
+
+  Status CheckPrivateRead(StepRef s, const View& read) const {
+    const std::vector<StepRef>& writes = private_writes_[Index(read.buffer)];
+    const bool is_own = !writes.empty() && writes.front().lane == s.lane && writes.front().step < s.step;
+    if (is_own) return Status();
+    return Fault(s, "reads tensor '", graph_.tensor(read.tensor).name, "' of strip ", program_.buffers[Index(read.buffer)].strip,
+                 ", which its lane has not computed before");
   }
 
   // Everything in `source` is written before `s` starts and visible in its domain.
@@ -507,6 +580,8 @@ class Verifier {
   std::vector<TensorStorage> storage_;
   std::vector<OpId> producers_;
   std::vector<std::vector<Access>> writes_, publishes_, acquires_;  // by tensor
+  std::vector<bool> is_private_;                                    // by tensor: its elements lie in buffers of strips
+  std::vector<std::vector<StepRef>> private_writes_;                // by buffer: at most one
   std::vector<std::vector<int64_t>> started_;                       // [lane][step * lanes + other lane]
 };
 

@@ -49,7 +49,9 @@ Status CheckSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes,
   }
   PLAIT_RETURN_IF_ERROR(ExecutionOrder(graph, schedule, ReadsOfParts(graph, schedule)).status());
   PLAIT_ASSIGN_OR_RETURN(CacheLines lines, CacheLines::Create(graph, lanes));
+  const PrivateResults results(graph, schedule);
   for (const Part& part : schedule.parts) {
+    if (results.Contains(part.op)) continue;
     if (const Part* other = lines.Add(part)) {
       return InvalidArgument("operator '", graph.op(part.op).name, "' on lane '",
                              lanes[static_cast<size_t>(part.lane)].spec.name, "' and operator '",

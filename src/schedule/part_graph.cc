@@ -1,6 +1,8 @@
 #include "src/schedule/part_graph.h"
 
 #include <algorithm>
+#include <set>
+#include <string>
 
 #include "src/partition/cuts.h"
 #include "src/partition/dependencies.h"
@@ -16,11 +18,95 @@ std::vector<std::vector<int>> PartsOfOps(const Graph& graph, const Schedule& sch
   return parts;
 }
 
+// Every strip has one lane and at most one part of an operator.
+Status CheckStrips(const Graph& graph, const Schedule& schedule) {
+  std::map<int, LaneId> lane_of;
+  std::set<std::pair<int, OpId>> known;
+  for (const Part& part : schedule.parts) {
+    if (part.strip < 0) continue;
+    const std::string& name = graph.op(part.op).name;
+    const auto [at, is_new] = lane_of.emplace(part.strip, part.lane);
+    if (!is_new && at->second != part.lane) {
+      return InvalidArgument("strip ", part.strip, " has parts on lanes ", at->second, " and ", part.lane, " (operator '", name,
+                             "'); a strip has one lane");
+    }
+    if (!known.emplace(part.strip, part.op).second) {
+      return InvalidArgument("strip ", part.strip, " has two parts of operator '", name, "'; it has at most one of each");
+    }
+  }
+  return Status();
+}
+
+bool IsInside(const Region& region, const Dims& shape) {
+  if (region.begin.rank() != shape.rank() || region.size.rank() != shape.rank()) return false;
+  for (int i = 0; i < shape.rank(); ++i) {
+    const int64_t begin = region.begin[i], size = region.size[i];
+    if (begin < 0 || size < 1 || size > shape[i] || begin > shape[i] - size) return false;
+  }
+  return true;
+}
+
+// What each part reads of private results, its own strip computes.
+Status CheckPrivate(const Graph& graph, const Schedule& schedule, const PrivateResults& results) {
+  const std::vector<OpId> producers = graph.Producers();
+  for (const Part& part : schedule.parts) {
+    const Operator& op = graph.op(part.op);
+    for (size_t i = 0; i < op.inputs.size(); ++i) {
+      const OpId producer = op.inputs[i] == kNoTensor ? kNoOp : producers[static_cast<size_t>(op.inputs[i])];
+      if (producer == kNoOp || !results.Contains(producer)) continue;
+      const Region needed = InputRegion(graph, op, static_cast<int>(i), part.region);
+      const Region& has = schedule.parts[static_cast<size_t>(results.PartIn(part.strip, producer))].region;
+      if (needed.IsEmpty() || plait::Contains(has, needed)) continue;
+      return InvalidArgument("strip ", part.strip, ": its part of operator '", op.name, "' reads ", ToString(needed), " of operator '",
+                             graph.op(producer).name, "', of which it computes ", ToString(has));
+    }
+  }
+  return Status();
+}
+
 }  // namespace
+
+PrivateResults::PrivateResults(const Graph& graph, const Schedule& schedule) : is_private_(graph.ops.size(), false) {
+  std::vector<bool> may(graph.ops.size(), false);
+  for (size_t p = 0; p < schedule.parts.size(); ++p) {
+    const Part& part = schedule.parts[p];
+    if (part.strip < 0) continue;
+    part_of_.emplace(std::pair(part.strip, part.op), static_cast<int>(p));
+    may[static_cast<size_t>(part.op)] = true;
+  }
+  if (part_of_.empty()) return;
+  const std::vector<OpId> producers = graph.Producers();
+  std::vector<bool> is_read(graph.ops.size(), false);
+  auto share = [&](TensorId tensor) {
+    const OpId producer = tensor == kNoTensor ? kNoOp : producers[static_cast<size_t>(tensor)];
+    if (producer != kNoOp) may[static_cast<size_t>(producer)] = false;
+  };
+  for (TensorId output : graph.outputs) share(output);
+  for (const Operator& op : graph.ops) {
+    if (!IsView(op.kind)) continue;
+    for (TensorId input : op.inputs) share(input);
+  }
+  for (const Part& part : schedule.parts) {
+    if (part.strip < 0) may[static_cast<size_t>(part.op)] = false;
+    for (TensorId input : graph.op(part.op).inputs) {
+      const OpId producer = input == kNoTensor ? kNoOp : producers[static_cast<size_t>(input)];
+      if (producer == kNoOp) continue;
+      is_read[static_cast<size_t>(producer)] = true;
+      if (part.strip < 0 || PartIn(part.strip, producer) < 0) may[static_cast<size_t>(producer)] = false;
+    }
+  }
+  for (size_t o = 0; o < may.size(); ++o) is_private_[o] = may[o] && is_read[o];
+}
+
+int PrivateResults::PartIn(int strip, OpId op) const {
+  const auto at = part_of_.find({strip, op});
+  return at == part_of_.end() ? -1 : at->second;
+}
 
 std::vector<std::vector<PartRead>> ReadsOfParts(const Graph& graph, const Schedule& schedule) {
   const std::vector<OpId> producers = graph.Producers();
   const std::vector<std::vector<int>> parts_of = PartsOfOps(graph, schedule);
+  const PrivateResults results(graph, schedule);
   std::vector<std::vector<PartRead>> all(schedule.parts.size());
   for (size_t p = 0; p < schedule.parts.size(); ++p) {
     const Part& part = schedule.parts[p];
@@ -41,6 +127,10 @@ std::vector<std::vector<PartRead>> ReadsOfParts(const Graph& graph, const Schedu
         const OpId producer = producers[static_cast<size_t>(source.tensor)];
         if (producer == kNoOp) {
           add(-1, source.tensor, source.region);
+          continue;
+        }
+        if (results.Contains(producer)) {
+          add(results.PartIn(part.strip, producer), source.tensor, source.region);
           continue;
         }
         for (int q : parts_of[static_cast<size_t>(producer)]) {
@@ -76,14 +166,25 @@ Status CheckParts(const Graph& graph, size_t lane_count, const Schedule& schedul
     }
     of_op.push_back(part.region);
   }
+  PLAIT_RETURN_IF_ERROR(CheckStrips(graph, schedule));
+  const PrivateResults results(graph, schedule);
   for (OpId o = 0; o < graph.op_count(); ++o) {
     const Operator& op = graph.op(o);
+    if (results.Contains(o)) {
+      for (const Region& region : regions[static_cast<size_t>(o)]) {
+        if (IsInside(region, graph.output(op).shape)) continue;
+        return InvalidArgument("a part ", ToString(region), " of operator '", op.name, "' does not lie inside its output ",
+                               ToString(graph.output(op).shape));
+      }
+      continue;
+    }
     if (!IsView(op.kind) && !TilesExactly(graph.output(op).shape, regions[static_cast<size_t>(o)])) {
       return InvalidArgument("the ", regions[static_cast<size_t>(o)].size(), " parts of operator '", op.name,
                              "' do not tile its output ",
                              ToString(graph.output(op).shape), ": they overlap, leave something out or reach beyond it");
     }
   }
+  PLAIT_RETURN_IF_ERROR(CheckPrivate(graph, schedule, results));
   std::vector<bool> placed(schedule.parts.size(), false);
   for (size_t lane = 0; lane < lane_count; ++lane) {
     for (int p : schedule.lanes[lane]) {

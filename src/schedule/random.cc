@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "src/partition/cuts.h"
+#include "src/partition/strips.h"
 #include "src/schedule/cache_lines.h"
 #include "src/schedule/part_graph.h"
 #include "src/schedule/schedule.h"
@@ -15,12 +16,13 @@ namespace {
 class RandomScheduler {
  public:
   RandomScheduler(const Graph& graph, const std::vector<PlanningLane>& lanes, CacheLines lines, uint64_t seed)
-      : graph_(graph), lanes_(lanes), lines_(std::move(lines)), random_(seed) {}
+      : graph_(graph), lanes_(lanes), lines_(std::move(lines)), random_(seed), readers_(ReadersOf(graph)), in_strip_(graph.ops.size(), false) {}
 
   Result<Schedule> Run() {
     if (lines_.matter()) PLAIT_RETURN_IF_ERROR(TieRoots());
     for (OpId o = 0; o < graph_.op_count(); ++o) {
-      if (!IsView(graph_.op(o).kind)) PLAIT_RETURN_IF_ERROR(AddOp(o));
+      if (IsView(graph_.op(o).kind) || in_strip_[static_cast<size_t>(o)]) continue;
+      if (!AddStrip(o)) PLAIT_RETURN_IF_ERROR(AddOp(o));
     }
     schedule_.strategy = "random";
     Order();
@@ -93,6 +95,59 @@ class RandomScheduler {
     return true;
   }
 
+  // The operators that start a strip of a random length with `first`; fewer than two: there is none.
+  std::vector<OpId> RandomStrip(OpId first) {
+    std::vector<OpId> ops{first};
+    const size_t most = 2 + static_cast<size_t>(Pick(5));
+    for (OpId o = first + 1; o < graph_.op_count() && ops.size() < most; ++o) {
+      if (IsView(graph_.op(o).kind)) continue;
+      if (in_strip_[static_cast<size_t>(o)]) break;
+      ops.push_back(o);
+    }
+    while (ops.size() >= 2 && !CanBeStrip(graph_, readers_, ops)) ops.pop_back();
+    return ops;
+  }
+
+  // Runs some operators from `first` on as strips; false, and nothing has changed, if it does not.
+  bool AddStrip(OpId first) {
+    if (Pick(4) != 0) return false;
+    const std::vector<OpId> ops = RandomStrip(first);
+    if (ops.size() < 2) return false;
+    std::vector<LaneId> able = Supporting(first);
+    for (OpId op : ops) {
+      const std::vector<LaneId> also = Supporting(op);
+      std::erase_if(able, [&](LaneId lane) { return std::find(also.begin(), also.end(), lane) == also.end(); });
+    }
+    if (able.empty()) return false;
+    std::vector<StripOperator> strip;
+    for (OpId op : ops) {
+      const std::vector<SplitAxis> axes = SplitAxes(graph_, graph_.op(op));
+      const auto rows = std::find_if(axes.begin(), axes.end(), [](const SplitAxis& axis) { return axis.role == AxisRole::kRows; });
+      if (rows == axes.end()) return false;
+      CutRule rule{1, 1};
+      for (LaneId lane : able) rule = Combine(rule, lanes_[static_cast<size_t>(lane)].rules->Cut(graph_, op, *rows));
+      strip.push_back({op, *rows, rule});
+    }
+    std::vector<Part> parts;
+    for (Part& part : PartsAlong(ops.back(), strip.back().axis, able)) {
+      const std::optional<std::vector<Region>> regions = StripRegions(graph_, strip, part.region);
+      if (!regions) return false;
+      ++strips_;
+      for (size_t i = 0; i < ops.size(); ++i) {
+        parts.push_back(Whole(ops[i], part.lane));
+        parts.back().region = (*regions)[i];
+        parts.back().strip = strips_;
+      }
+    }
+    std::vector<Part> shared = parts;
+    std::erase_if(shared, [&](const Part& part) { return part.op != ops.back(); });
+    if (parts.empty() || !Fit(shared)) return false;
+    for (const Part& part : shared) lines_.Add(part);
+    for (Part& part : parts) schedule_.parts.push_back(std::move(part));
+    for (OpId op : ops) in_strip_[static_cast<size_t>(op)] = true;
+    return true;
+  }
+
   Status AddOp(OpId op) {
     const std::vector<LaneId> able = Supporting(op);
     if (able.empty()) {
@@ -133,6 +188,11 @@ class RandomScheduler {
       if (Pick(3) != 0) chosen.push_back(lane);
     }
     if (chosen.empty()) chosen = able;
+    return PartsAlong(op, axis, chosen);
+  }
+
+  // The operator cut along `axis` at random places for these lanes; empty if it cannot be cut there.
+  std::vector<Part> PartsAlong(OpId op, const SplitAxis& axis, const std::vector<LaneId>& chosen) {
     CutRule rule{1, 1};
     for (LaneId lane : chosen) rule = Combine(rule, lanes_[static_cast<size_t>(lane)].rules->Cut(graph_, op, axis));
     const Dims& shape = graph_.output(graph_.op(op)).shape;
@@ -184,6 +244,9 @@ class RandomScheduler {
   CacheLines lines_;
   std::mt19937_64 random_;
   std::map<TensorId, DomainId> domain_;  // root -> the only domain that may write it
+  std::vector<std::vector<OpId>> readers_;
+  std::vector<bool> in_strip_;           // [op]
+  int strips_ = 0;                       // ids given so far
   Schedule schedule_;
 };
 

@@ -20,7 +20,7 @@ struct Part {
   std::string kernel;         // empty: the lane's own choice for the operator
   double predicted_us = 0;
   double predicted_start_us = 0;
-  int strip = -1;             // parts of one strip on one lane read each other's private results; -1: none
+  int strip = -1;             // parts of one strip, all on one lane, read each other's private results (PrivateResults); -1: none
 };
 
 struct Schedule {
