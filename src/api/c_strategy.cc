@@ -237,8 +237,7 @@ plait_status plait_problem_handoff(const plait_problem* problem, size_t from, si
     PLAIT_RETURN_IF_ERROR(Check(problem));
     if (std::max(from, to) >= problem->lanes.size()) return NotFound("lane ", std::max(from, to), ": there are ", problem->lanes.size());
     *us = from == to ? 0
-                     : problem->costs.sync_us[from][to] + problem->costs.us_per_byte[from][to] * static_cast<double>(bytes) +
-                           problem->lanes[from].host_segment_us + problem->lanes[to].host_segment_us;
+                     : problem->costs.sync_us[from][to] + problem->costs.us_per_byte[from][to] * static_cast<double>(bytes) + problem->lanes[to].host_segment_us;
     return Status();
   });
 }

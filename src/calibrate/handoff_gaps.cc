@@ -42,8 +42,9 @@ void HandoffGaps::Add(const StepProgram& program, const std::vector<std::span<co
       waits.clear();
       const StepTiming* before = LastTimed(steps, timings[to], i);
       const bool has_waited = from != to && (before == nullptr || before->end_ns < arrival_ns);
-      if (has_waited && timings[to][i].start_ns > arrival_ns) {
-        gaps_us_[from][to].push_back(static_cast<double>(timings[to][i].start_ns - arrival_ns) / 1e3);
+      // Devices' clocks are off by a microsecond or two: a start before the arrival is one right behind it.
+      if (has_waited && timings[to][i].start_ns > 0) {
+        gaps_us_[from][to].push_back(static_cast<double>(std::max<int64_t>(0, timings[to][i].start_ns - arrival_ns)) / 1e3);
       }
     }
   }
@@ -53,8 +54,8 @@ void HandoffGaps::Correct(const std::vector<PlanningLane>& lanes, PlanningCosts*
   for (size_t from = 0; from < gaps_us_.size(); ++from) {
     for (size_t to = 0; to < gaps_us_.size(); ++to) {
       if (gaps_us_[from][to].size() < kEnoughGaps) continue;
-      const double segments = lanes[from].host_segment_us + lanes[to].host_segment_us;
-      costs->sync_us[from][to] = std::max(0.0, MedianOf(gaps_us_[from][to]) - segments);
+      // Planning adds what a segment costs the host to every handoff to a GPU lane.
+      costs->sync_us[from][to] = std::max(0.0, MedianOf(gaps_us_[from][to]) - lanes[to].host_segment_us);
     }
   }
 }

@@ -161,8 +161,8 @@ class HandoffCalibration {
       PLAIT_ASSIGN_OR_RETURN(const double large_us, TurnUs(a, b, kLargeBytes));
       us_per_byte = std::max(0.0, (large_us - small_us) / static_cast<double>(kLargeBytes - kSmallBytes));
     }
-    // Planning adds what a segment costs the host to every handoff of a GPU lane; the turn holds it already.
-    const double segments = profile_->lanes[a].host_segment_us + profile_->lanes[b].host_segment_us;
+    // Planning adds what a segment costs the host to every handoff to a GPU lane; a turn there and back, of which this is half, holds it already.
+    const double segments = (profile_->lanes[a].host_segment_us + profile_->lanes[b].host_segment_us) / 2;
     const HandoffProfile handoff{std::max(0.0, small_us - segments - us_per_byte * kSmallBytes), us_per_byte};
     profile_->handoffs[a][b] = profile_->handoffs[b][a] = handoff;
     return Status();

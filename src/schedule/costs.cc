@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "src/partition/dependencies.h"
+#include "src/partition/strips.h"
 #include "src/schedule/cache_lines.h"
 #include "src/schedule/timeline.h"
 
@@ -22,27 +23,159 @@ Status CheckTime(double us, const char* what) {
   return Status();
 }
 
-class Builder {
- public:
-  Builder(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, int max_units, CacheLines lines)
-      : graph_(graph), lanes_(lanes), costs_(costs), max_units_(std::min(max_units, kMaxUnits)), lines_(std::move(lines)), producers_(graph.Producers()) {}
+}  // namespace
 
-  Result<PlanningProblem> Run() {
-    PLAIT_RETURN_IF_ERROR(AddLanes());
+class ProblemBuilder::Impl {
+ public:
+  Impl(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, int max_units, CacheLines lines)
+      : graph_(graph), lanes_(lanes), costs_(costs), max_units_(std::min(max_units, kMaxUnits)), lines_(std::move(lines)), producers_(graph.Producers()),
+        readers_(ReadersOf(graph)) {
+    std::map<std::string, int> known;
+    for (const Operator& op : graph.ops) {
+      signatures_.push_back(IsView(op.kind) ? -1 : known.emplace(OpSignature(graph, op), static_cast<int>(known.size())).first->second);
+    }
     TieRoots();
+  }
+
+  Result<PlanningProblem> Build(const StripList& strips) {
+    out_ = {};
+    accesses_.clear();
+    PLAIT_RETURN_IF_ERROR(AddLanes());
+    std::vector<int> strip_of(static_cast<size_t>(graph_.op_count()), -1);
+    for (size_t s = 0; s < strips.size(); ++s) {
+      for (OpId o : strips[s]) strip_of[static_cast<size_t>(o)] = static_cast<int>(s);
+    }
     std::vector<int> index(static_cast<size_t>(graph_.op_count()), -1);
     for (OpId o = 0; o < graph_.op_count(); ++o) {
       if (IsView(graph_.op(o).kind)) continue;
+      const int s = strip_of[static_cast<size_t>(o)];
+      if (s >= 0 && strips[static_cast<size_t>(s)].back() != o) continue;
       index[static_cast<size_t>(o)] = static_cast<int>(out_.ops.size());
-      out_.ops.push_back(o);
-      PLAIT_RETURN_IF_ERROR(AddOp(o));
-      AddEdges(o, index);
+      out_.ops.push_back(s >= 0 ? strips[static_cast<size_t>(s)] : std::vector<OpId>{o});
+      if (s >= 0) {
+        PLAIT_RETURN_IF_ERROR(AddStrip(strips[static_cast<size_t>(s)]));
+      } else {
+        PLAIT_RETURN_IF_ERROR(AddOp(o));
+      }
+      AddEdges(index);
     }
     PLAIT_RETURN_IF_ERROR(ValidateProblem(out_.problem));
     return std::move(out_);
   }
 
+  Result<std::vector<Tick>> StripCosts(const std::vector<OpId>& ops) {
+    const std::optional<StripCut> strip = CutOf(ops);
+    if (!strip) return std::vector<Tick>();
+    PLAIT_ASSIGN_OR_RETURN(std::optional<Mode> mode, StripMode(*strip));
+    return mode ? std::move(mode->cost) : std::vector<Tick>();
+  }
+
+  Result<Schedule> ToSchedule(const PlanningProblem& planning, const Assignment& assignment);
+
  private:
+  // Operators that can be a strip for the lanes that can run them all, and how the last one is cut.
+  struct StripCut {
+    std::vector<StripOperator> strip;
+    std::vector<bool> able;  // [lane]
+    CutAxis cut;
+  };
+
+  std::vector<bool> Able(OpId o) const {
+    std::vector<bool> able(lanes_.size());
+    bool host_able = false;
+    for (size_t d = 0; d < lanes_.size(); ++d) {
+      able[d] = lanes_[d].rules->Supports(graph_, o).supported;
+      host_able |= able[d] && lanes_[d].spec.domain == kHostDomain;
+    }
+    for (size_t d = 0; d < lanes_.size() && tied_[static_cast<size_t>(o)] && host_able; ++d) able[d] = able[d] && lanes_[d].spec.domain == kHostDomain;
+    return able;
+  }
+
+  std::optional<StripCut> CutOf(const std::vector<OpId>& ops) const {
+    if (!CanBeStrip(graph_, readers_, ops)) return std::nullopt;
+    StripCut out;
+    out.able.assign(lanes_.size(), true);
+    for (OpId o : ops) {
+      const std::vector<bool> able = Able(o);
+      for (size_t d = 0; d < able.size(); ++d) out.able[d] = out.able[d] && able[d];
+    }
+    SplitAxis last_axis{};
+    for (OpId o : ops) {
+      const std::vector<SplitAxis> axes = SplitAxes(graph_, graph_.op(o));
+      const auto rows = std::find_if(axes.begin(), axes.end(), [](const SplitAxis& axis) { return axis.role == AxisRole::kRows; });
+      if (rows == axes.end()) return std::nullopt;
+      CutRule rule{1, 1};
+      for (size_t d = 0; d < lanes_.size(); ++d) {
+        if (out.able[d]) rule = Combine(rule, lanes_[d].rules->Cut(graph_, o, *rows));
+      }
+      out.strip.push_back({o, *rows, rule});
+      last_axis = *rows;
+    }
+    const std::optional<CutAxis> cut = CutFor(ops.back(), last_axis, out.able);
+    if (!cut) return std::nullopt;
+    out.cut = *cut;
+    return out;
+  }
+
+  // What a lane's share of `u` units costs where it stands: the first lane's at one end, the last one's at the other, others between two neighbours.
+  Result<Tick> StripTicks(const StripCut& strip, size_t lane, int u) {
+    const int free = strip.cut.units - u;
+    const int first = lane == 0 ? 0 : lane + 1 == lanes_.size() ? free : free / 2;
+    const Region last = UnitRegion(graph_.output(graph_.op(strip.strip.back().op)).shape, strip.cut, first, u);
+    const std::optional<std::vector<Region>> regions = StripRegions(graph_, strip.strip, last);
+    Tick sum = 0;
+    for (size_t i = 0; i < strip.strip.size(); ++i) {
+      if (!regions) return kForbidden;
+      PLAIT_ASSIGN_OR_RETURN(const Tick ticks, RowTicks(strip.strip[i], lane, (*regions)[i]));
+      if (ticks == kForbidden) return ticks;
+      sum += ticks;
+    }
+    return sum;
+  }
+
+  Result<Tick> RowTicks(const StripOperator& op, size_t lane, const Region& region) {
+    const int axis = op.axis.axis;
+    const int64_t extent = region.size[axis];
+    const bool whole = extent == graph_.output(graph_.op(op.op)).shape[axis];
+    return PartTicks(op.op, lane, whole ? -1 : axis, whole ? 0 : extent, region);
+  }
+
+  Result<std::optional<Mode>> StripMode(const StripCut& strip) {
+    Mode mode;
+    mode.axis = strip.cut.axis;
+    mode.units = strip.cut.units;
+    mode.min_units = strip.cut.min_units;
+    return FillMode(strip.cut, strip.able, [&](size_t lane, int u) { return StripTicks(strip, lane, u); });
+  }
+
+  Status AddStrip(const std::vector<OpId>& ops) {
+    const std::optional<StripCut> strip = CutOf(ops);
+    const std::string& name = graph_.op(ops.back()).name;
+    if (!strip) return InvalidArgument("the operators up to '", name, "' cannot be a strip");
+    ProblemOp out;
+    out.name = name;
+    out.out_bytes = graph_.output(graph_.op(ops.back())).bytes();
+    Mode whole;
+    for (size_t d = 0; d < lanes_.size(); ++d) {
+      Tick sum = 0;
+      for (OpId o : ops) {
+        if (sum == kForbidden) break;
+        Tick ticks = kForbidden;
+        if (strip->able[d]) {
+          PLAIT_ASSIGN_OR_RETURN(ticks, PartTicks(o, d, -1, 0, Region::Whole(graph_.output(graph_.op(o)).shape)));
+        }
+        sum = ticks == kForbidden ? kForbidden : sum + ticks;
+      }
+      whole.cost.push_back(sum);
+    }
+    PLAIT_ASSIGN_OR_RETURN(std::optional<Mode> rows, StripMode(*strip));
+    if (!rows) return InvalidArgument("fewer than two lanes know what the strip up to '", name, "' takes");
+    out.modes = {std::move(whole), std::move(*rows)};
+    out_.cuts.push_back({std::nullopt, strip->cut});
+    out_.problem.ops.push_back(std::move(out));
+    return Status();
+  }
+
   Status AddLanes() {
     Problem& p = out_.problem;
     p.name = graph_.name;
@@ -64,8 +197,7 @@ class Builder {
       for (size_t b = 0; b < n; ++b) {
         PLAIT_RETURN_IF_ERROR(CheckTime(costs_.sync_us[a][b], "sync"));
         PLAIT_RETURN_IF_ERROR(CheckTime(costs_.us_per_byte[a][b], "us_per_byte"));
-        const double segments = lanes_[a].host_segment_us + lanes_[b].host_segment_us;
-        sync.push_back(a == b ? 0 : ToTicks(costs_.sync_us[a][b] + segments, 0));
+        sync.push_back(a == b ? 0 : ToTicks(costs_.sync_us[a][b] + lanes_[b].host_segment_us, 0));
         ps.push_back(a == b ? 0 : std::min<int64_t>(kMaxPsPerByte, std::llround(costs_.us_per_byte[a][b] * 1e6)));
       }
       p.sync.push_back(std::move(sync));
@@ -110,15 +242,8 @@ class Builder {
     ProblemOp out;
     out.name = op.name;
     out.out_bytes = graph_.output(op).bytes();
-    std::vector<bool> able(lanes_.size());
-    bool host_able = false;
-    for (size_t d = 0; d < lanes_.size(); ++d) {
-      able[d] = lanes_[d].rules->Supports(graph_, o).supported;
-      host_able |= able[d] && lanes_[d].spec.domain == kHostDomain;
-    }
-    for (size_t d = 0; d < lanes_.size() && tied_[static_cast<size_t>(o)] && host_able; ++d) able[d] = able[d] && lanes_[d].spec.domain == kHostDomain;
-    const std::string signature = OpSignature(graph_, op);
-    PLAIT_ASSIGN_OR_RETURN(Mode whole, WholeMode(o, signature, &able));
+    std::vector<bool> able = Able(o);
+    PLAIT_ASSIGN_OR_RETURN(Mode whole, WholeMode(o, &able));
     if (std::none_of(able.begin(), able.end(), [](bool a) { return a; })) {
       return Unsupported("no lane can run operator '", op.name, "' (", Name(op.kind), "), or none has a known time for it");
     }
@@ -127,7 +252,7 @@ class Builder {
     for (const SplitAxis& axis : SplitAxes(graph_, op)) {
       const std::optional<CutAxis> cut = CutFor(o, axis, able);
       if (!cut) continue;
-      PLAIT_ASSIGN_OR_RETURN(std::optional<Mode> mode, SplitMode(o, signature, *cut, able));
+      PLAIT_ASSIGN_OR_RETURN(std::optional<Mode> mode, SplitMode(o, *cut, able));
       if (!mode) continue;
       out.modes.push_back(std::move(*mode));
       out_.cuts.back().push_back(cut);
@@ -136,13 +261,13 @@ class Builder {
     return Status();
   }
 
-  Result<Mode> WholeMode(OpId o, const std::string& signature, std::vector<bool>* able) {
+  Result<Mode> WholeMode(OpId o, std::vector<bool>* able) {
     Mode mode;
     const Region region = Region::Whole(graph_.output(graph_.op(o)).shape);
     for (size_t d = 0; d < lanes_.size(); ++d) {
       Tick ticks = kForbidden;
       if ((*able)[d]) {
-        PLAIT_ASSIGN_OR_RETURN(ticks, PartTicks(o, signature, d, -1, 0, region));
+        PLAIT_ASSIGN_OR_RETURN(ticks, PartTicks(o, d, -1, 0, region));
       }
       (*able)[d] = ticks != kForbidden;
       mode.cost.push_back(ticks);
@@ -174,12 +299,20 @@ class Builder {
 
   // Latencies at some numbers of units, the others between them on straight lines: sources may be slow, and what a kernel's tile makes of
   // the extent is in the unit already.
-  Result<std::optional<Mode>> SplitMode(OpId o, const std::string& signature, const CutAxis& cut, const std::vector<bool>& able) {
+  Result<std::optional<Mode>> SplitMode(OpId o, const CutAxis& cut, const std::vector<bool>& able) {
+    const Dims& shape = graph_.output(graph_.op(o)).shape;
+    return FillMode(cut, able, [&](size_t lane, int u) {
+      const Region region = UnitRegion(shape, cut, 0, u);
+      return PartTicks(o, lane, u == cut.units ? -1 : cut.axis, region.size[cut.axis], region);
+    });
+  }
+
+  template <typename TicksOf>
+  Result<std::optional<Mode>> FillMode(const CutAxis& cut, const std::vector<bool>& able, const TicksOf& ticks_of) {
     Mode mode;
     mode.axis = cut.axis;
     mode.units = cut.units;
     mode.min_units = cut.min_units;
-    const Dims& shape = graph_.output(graph_.op(o)).shape;
     mode.cost.assign(lanes_.size() * static_cast<size_t>(cut.units), kForbidden);
     int lanes_known = 0;
     for (size_t d = 0; d < lanes_.size(); ++d) {
@@ -190,8 +323,7 @@ class Builder {
       bool known = true;
       for (int u = 1; u <= cut.units && known; ++u) {
         if (u < cut.min_units || !IsSampled(u, cut)) continue;
-        const Region region = UnitRegion(shape, cut, 0, u);
-        PLAIT_ASSIGN_OR_RETURN(const Tick ticks, PartTicks(o, signature, d, u == cut.units ? -1 : cut.axis, region.size[cut.axis], region));
+        PLAIT_ASSIGN_OR_RETURN(const Tick ticks, ticks_of(d, u));
         known = ticks != kForbidden;
         if (!known) break;
         for (int k = before + 1; k <= u; ++k) {
@@ -212,8 +344,8 @@ class Builder {
     return u <= 16 ? u % 2 == 0 : u % 4 == 0;
   }
 
-  Result<Tick> PartTicks(OpId o, const std::string& signature, size_t lane, int axis, int64_t extent, const Region& region) {
-    const auto key = std::make_tuple(signature, lane, axis, extent);
+  Result<Tick> PartTicks(OpId o, size_t lane, int axis, int64_t extent, const Region& region) {
+    const auto key = std::make_tuple(signatures_[static_cast<size_t>(o)], lane, axis, extent);
     const auto known = times_.find(key);
     if (known != times_.end()) return known->second;
     const Latency latency = costs_.latency->PartLatency(graph_, o, lanes_[lane].spec.name, region);
@@ -227,16 +359,40 @@ class Builder {
     return ticks;
   }
 
-  void AddEdges(OpId o, const std::vector<int>& index) {
+  // What one unit of a problem operator reads of others.
+  std::vector<Source> ReadsOfUnit(const std::vector<OpId>& ops, const std::optional<CutAxis>& cut, int unit) const {
+    const Dims& shape = graph_.output(graph_.op(ops.back())).shape;
+    const Region last = cut ? UnitRegion(shape, *cut, unit, 1) : Region::Whole(shape);
+    if (ops.size() == 1) return ReadsOf(graph_, producers_, ops.back(), last);
+    std::optional<std::vector<Region>> regions;
+    if (const std::optional<StripCut> strip = cut ? CutOf(ops) : std::nullopt) regions = StripRegions(graph_, strip->strip, last);
+    std::vector<Source> reads;
+    for (size_t i = 0; i < ops.size(); ++i) {
+      const Region region = regions ? (*regions)[i] : Region::Whole(graph_.output(graph_.op(ops[i])).shape);
+      for (Source& source : ReadsOf(graph_, producers_, ops[i], region)) {
+        const OpId producer = producers_[static_cast<size_t>(source.tensor)];
+        if (std::find(ops.begin(), ops.end(), producer) != ops.end()) continue;
+        const auto known = std::find_if(reads.begin(), reads.end(), [&](const Source& s) { return s.tensor == source.tensor; });
+        if (known == reads.end()) {
+          reads.push_back(std::move(source));
+        } else {
+          known->region = Enclose(known->region, source.region);
+        }
+      }
+    }
+    return reads;
+  }
+
+  // Of the newest operator of the problem.
+  void AddEdges(const std::vector<int>& index) {
     ProblemOp& consumer = out_.problem.ops.back();
     const std::vector<std::optional<CutAxis>>& cuts = out_.cuts.back();
-    const Dims& shape = graph_.output(graph_.op(o)).shape;
     // [mode][unit] -> what is read; units of a whole operator: one.
     std::vector<std::vector<std::vector<Source>>> reads;
     for (const auto& cut : cuts) {
       std::vector<std::vector<Source>> by_unit;
       for (int u = 0; u < (cut ? cut->units : 1); ++u) {
-        by_unit.push_back(ReadsOf(graph_, producers_, o, cut ? UnitRegion(shape, *cut, u, 1) : Region::Whole(shape)));
+        by_unit.push_back(ReadsOfUnit(out_.ops.back(), cut, u));
       }
       reads.push_back(std::move(by_unit));
     }
@@ -289,53 +445,90 @@ class Builder {
   int max_units_;
   CacheLines lines_;
   std::vector<OpId> producers_;
+  std::vector<std::vector<OpId>> readers_;
+  std::vector<int> signatures_;  // [op]: equal where operators are alike
   std::vector<bool> tied_;
-  std::map<std::tuple<std::string, size_t, int, int64_t>, Tick> times_;
+  std::map<std::tuple<int, size_t, int, int64_t>, Tick> times_;  // by signature, lane, axis and extent
   std::map<std::pair<std::vector<int16_t>, std::vector<int16_t>>, int> accesses_;
   PlanningProblem out_;
 };
 
-}  // namespace
-
-Result<PlanningProblem> BuildPlanningProblem(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, int max_units) {
-  if (lanes.empty() || lanes.size() > static_cast<size_t>(kMaxLanes)) return InvalidArgument("there are ", lanes.size(), " lanes, outside 1..", kMaxLanes);
-  if (costs.latency == nullptr) return InvalidArgument("the costs hold no latency source");
-  PLAIT_ASSIGN_OR_RETURN(CacheLines lines, CacheLines::Create(graph, lanes));
-  return Builder(graph, lanes, costs, max_units, std::move(lines)).Run();
-}
-
-Result<Schedule> ScheduleOf(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningProblem& planning, const Assignment& assignment) {
+Result<Schedule> ProblemBuilder::Impl::ToSchedule(const PlanningProblem& planning, const Assignment& assignment) {
   PLAIT_ASSIGN_OR_RETURN(const Timeline timeline, Evaluate(planning.problem, assignment));
-  const size_t D = lanes.size();
+  const size_t D = lanes_.size();
   Schedule out;
   out.lanes.resize(D);
   out.predicted_us = static_cast<double>(timeline.makespan) / 10.0;
-  std::vector<int> part_of(planning.ops.size() * D, -1);
+  std::vector<std::vector<int>> parts_of(planning.ops.size() * D);
   for (size_t o = 0; o < planning.ops.size(); ++o) {
+    const std::vector<OpId>& ops = planning.ops[o];
     const Assignment::Choice& choice = assignment.choices[o];
     const auto& cut = planning.cuts[o][static_cast<size_t>(choice.mode)];
-    const Dims& shape = graph.output(graph.op(planning.ops[o])).shape;
+    const std::optional<StripCut> strip = cut && ops.size() > 1 ? CutOf(ops) : std::nullopt;
     int first = 0;
     for (size_t d = 0; d < D; ++d) {
       const int count = choice.units[d];
       if (count == 0) continue;
-      Part part;
-      part.op = planning.ops[o];
-      part.lane = static_cast<LaneId>(d);
-      part.region = cut ? UnitRegion(shape, *cut, first, count) : Region::Whole(shape);
-      part.kernel = lanes[d].rules->Supports(graph, part.op).kernel;
-      const Tick start = timeline.start[o * D + d], end = timeline.end[o * D + d];
-      part.predicted_us = static_cast<double>(end - start) / 10.0;
-      part.predicted_start_us = static_cast<double>(start) / 10.0;
-      part_of[o * D + d] = static_cast<int>(out.parts.size());
-      out.parts.push_back(std::move(part));
+      const Dims& shape = graph_.output(graph_.op(ops.back())).shape;
+      std::vector<Region> regions;
+      if (strip) {
+        std::optional<std::vector<Region>> of_strip = StripRegions(graph_, strip->strip, UnitRegion(shape, *cut, first, count));
+        if (!of_strip) return Internal("operator '", graph_.op(ops.back()).name, "': its strip on lane '", lanes_[d].spec.name, "' cannot be cut there");
+        regions = std::move(*of_strip);
+      } else {
+        for (OpId op : ops) regions.push_back(Region::Whole(graph_.output(graph_.op(op)).shape));
+        if (cut) regions.back() = UnitRegion(shape, *cut, first, count);
+      }
+      Tick start = timeline.start[o * D + d];
+      const Tick end = timeline.end[o * D + d];
+      for (size_t i = 0; i < ops.size(); ++i) {
+        Part part;
+        part.op = ops[i];
+        part.lane = static_cast<LaneId>(d);
+        part.region = regions[i];
+        part.kernel = lanes_[d].rules->Supports(graph_, part.op).kernel;
+        if (strip) part.strip = static_cast<int>(o * D + d);
+        Tick stop = end;
+        if (i + 1 < ops.size()) {
+          Tick ticks = kForbidden;
+          if (strip) {
+            PLAIT_ASSIGN_OR_RETURN(ticks, RowTicks(strip->strip[i], d, regions[i]));
+          } else {
+            PLAIT_ASSIGN_OR_RETURN(ticks, PartTicks(part.op, d, -1, 0, regions[i]));
+          }
+          stop = ticks == kForbidden ? end : std::min(end, start + ticks);
+        }
+        part.predicted_us = static_cast<double>(stop - start) / 10.0;
+        part.predicted_start_us = static_cast<double>(start) / 10.0;
+        start = stop;
+        parts_of[o * D + d].push_back(static_cast<int>(out.parts.size()));
+        out.parts.push_back(std::move(part));
+      }
       first += count;
     }
   }
   for (size_t d = 0; d < D; ++d) {
-    for (int o : assignment.order[d]) out.lanes[d].push_back(part_of[static_cast<size_t>(o) * D + d]);
+    for (int o : assignment.order[d]) {
+      const std::vector<int>& parts = parts_of[static_cast<size_t>(o) * D + d];
+      out.lanes[d].insert(out.lanes[d].end(), parts.begin(), parts.end());
+    }
   }
   return out;
 }
+
+ProblemBuilder::ProblemBuilder(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+ProblemBuilder::ProblemBuilder(ProblemBuilder&&) noexcept = default;
+ProblemBuilder::~ProblemBuilder() = default;
+
+Result<ProblemBuilder> ProblemBuilder::Create(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, int max_units) {
+  if (lanes.empty() || lanes.size() > static_cast<size_t>(kMaxLanes)) return InvalidArgument("there are ", lanes.size(), " lanes, outside 1..", kMaxLanes);
+  if (costs.latency == nullptr) return InvalidArgument("the costs hold no latency source");
+  PLAIT_ASSIGN_OR_RETURN(CacheLines lines, CacheLines::Create(graph, lanes));
+  return ProblemBuilder(std::make_unique<Impl>(graph, lanes, costs, max_units, std::move(lines)));
+}
+
+Result<PlanningProblem> ProblemBuilder::Build(const StripList& strips) { return impl_->Build(strips); }
+Result<std::vector<Tick>> ProblemBuilder::StripCosts(const std::vector<OpId>& ops) { return impl_->StripCosts(ops); }
+Result<Schedule> ProblemBuilder::ToSchedule(const PlanningProblem& planning, const Assignment& assignment) { return impl_->ToSchedule(planning, assignment); }
 
 }  // namespace plait
