@@ -61,6 +61,7 @@ class SvmArena final : public DeviceArena {
  public:
   explicit SvmArena(void* host) : memory_{nullptr, host} {}
   Memory memory() const override { return memory_; }
+  bool MayEnqueueAhead() const override { return true; }
   Result<int> Prepare(const StepProgram&, const std::vector<View>&, bool) override { return 0; }
   cl_int Enqueue(cl_command_queue, int, int*) override { return CL_SUCCESS; }
 
@@ -237,6 +238,7 @@ class ShadowArena final : public DeviceArena {
       : device_(std::move(device)), shadow_(shadow), host_(host), bytes_(bytes) {}
   ~ShadowArena() override { device_->api().clSVMFree(device_->context(), shadow_); }
   Memory memory() const override { return {nullptr, shadow_}; }
+  bool MayEnqueueAhead() const override { return true; }
 
   Result<int> Prepare(const StepProgram& program, const std::vector<View>& views, bool acquire) override {
     std::vector<Launch> copies;

@@ -42,6 +42,8 @@ class DeviceArena {
   virtual Memory memory() const = 0;
   // Prepares the handoff of `views` (Acquire: towards the device) and returns its number. Not on the hot path.
   virtual Result<int> Prepare(const StepProgram& program, const std::vector<View>& views, bool acquire) = 0;
+  // Whether handoffs may be enqueued before what they move is written: the device comes to them in the queue's order, and they touch no mapping.
+  virtual bool MayEnqueueAhead() const { return false; }
   // Enqueues a prepared handoff and adds the number of commands to `enqueued`.
   virtual cl_int Enqueue(cl_command_queue queue, int handoff, int* enqueued) = 0;
   // Around every inference.

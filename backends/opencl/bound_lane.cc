@@ -65,14 +65,11 @@ Status OpenClBoundLane::Prepare(const SharedRegistry& registry, OpenClMemory mem
     segments_.push_back(std::move(segment));
   }
   if (request_.options.timings) timings_.resize(steps.size());
-  const bool waits = std::any_of(segments_.begin(), segments_.end(), [](const Segment& segment) { return !segment.waits.empty(); });
-  if (waits) {
-    Result<std::unique_ptr<Standby>> standby = Standby::Create(device_);
-    if (standby.ok()) {
-      standby_ = std::move(standby).value();
-    } else {  // slower, no less right
-      Log(LogLevel::kWarning, "the device is not kept awake while its lane waits: " + standby.status().message());
-    }
+  Result<std::unique_ptr<Signals>> signals = Signals::Create(device_);
+  if (signals.ok()) {
+    signals_ = std::move(signals).value();
+  } else {  // slower, no less right
+    Log(LogLevel::kWarning, "the lane waits by events: " + signals.status().message());
   }
   return Status();
 }
@@ -142,8 +139,8 @@ cl_int OpenClBoundLane::EnqueueSegment(Segment& segment, InFlight* flight, int64
       cl_event event = nullptr;
       // Without timings only a launch that may be the segment's last command needs an event.
       bool wanted = request_.options.timings;
-      if (!wanted) wanted = std::all_of(segment.commands.begin() + static_cast<std::ptrdiff_t>(i) + 1, segment.commands.end(), [](const Command& c) { return c.handoff >= 0; });
-      error = Enqueue(*device_, queue_.get(), command.launch, wanted ? &event : nullptr);
+      if (!wanted && signals_ == nullptr) wanted = std::all_of(segment.commands.begin() + static_cast<std::ptrdiff_t>(i) + 1, segment.commands.end(), [](const Command& c) { return c.handoff >= 0; });
+      error = opencl::Enqueue(*device_, queue_.get(), command.launch, wanted ? &event : nullptr);
       if (event != nullptr && error == CL_SUCCESS) {
         if (request_.options.timings) {
           flight->events.emplace_back(command.step, ClEvent(&device_->api(), event));
@@ -160,7 +157,13 @@ cl_int OpenClBoundLane::EnqueueSegment(Segment& segment, InFlight* flight, int64
     const cl_int error = arena_->End(queue_.get(), &others);
     if (error != CL_SUCCESS) return error;
   }
-  if (last == nullptr || others > 0 || request_.options.timings) {
+  if (signals_ != nullptr) {
+    cl_event event = nullptr;
+    flight->ticket = signals_->Draw();
+    const cl_int error = signals_->EnqueueSignal(queue_.get(), flight->ticket, &event);
+    if (error != CL_SUCCESS) return error;
+    flight->last = ClEvent(&device_->api(), event);
+  } else if (last == nullptr || others > 0 || request_.options.timings) {
     cl_event marker = nullptr;
     const cl_int error = device_->api().clEnqueueMarkerWithWaitList(queue_.get(), 0, nullptr, &marker);
     if (error != CL_SUCCESS) return error;
@@ -173,41 +176,62 @@ bool OpenClBoundLane::TrySubmit() {
   if (submitted_ == segments_.size()) return false;
   Segment& segment = segments_[submitted_];
   if (ready_ns_ == 0) {
-    if (!WaitsHold(segment)) return !StandBy(segment);
+    if (!WaitsHold(segment)) return SubmitAhead(segment);
     ready_ns_ = NowNs();
   }
   const double latency_ns = segment.acquires ? request_.options.handoff_latency_us * 1e3 : 0;
   if (latency_ns > 0 && static_cast<double>(NowNs() - ready_ns_) < latency_ns) return false;
   ready_ns_ = 0;
-  InFlight flight;
-  flight.submit_ns = NowNs();
-  int64_t step = segment.first;
-  const cl_int error = EnqueueSegment(segment, &flight, &step);
-  if (standby_ != nullptr) standby_->End();
-  submission_ns_ += NowNs() - flight.submit_ns;
-  if (flight.last || error != CL_SUCCESS) in_flight_.push_back(std::move(flight));
-  if (error != CL_SUCCESS) {
-    Fail(segment, step, "cannot be enqueued", error);
-  } else {
+  if (is_gated_) {
+    signals_->Open(gate_ticket_);
+    is_gated_ = false;
     ++submitted_;
+    return true;
   }
+  if (Enqueue(segment, false)) ++submitted_;
+  return true;
+}
+
+// Enqueues the segment behind a gate if it is not there yet: true if it did, or the lane failed.
+bool OpenClBoundLane::SubmitAhead(Segment& segment) {
+  if (signals_ == nullptr || is_gated_ || !arena_->MayEnqueueAhead()) return false;
+  is_gated_ = Enqueue(segment, true);
   return true;
 }
 
 // False if the lane failed.
-bool OpenClBoundLane::StandBy(const Segment& segment) {
-  if (standby_ == nullptr || standby_->is_on()) return true;
-  const cl_int error = standby_->Begin(queue_.get());
-  if (error != CL_SUCCESS) Fail(segment, segment.first, "cannot be waited for", error);
+bool OpenClBoundLane::Enqueue(Segment& segment, bool behind_gate) {
+  InFlight flight;
+  flight.submit_ns = NowNs();
+  int64_t step = segment.first;
+  cl_int error = CL_SUCCESS;
+  if (behind_gate) {
+    gate_ticket_ = signals_->Draw();
+    error = signals_->EnqueueGate(queue_.get(), gate_ticket_);
+  }
+  if (error == CL_SUCCESS) error = EnqueueSegment(segment, &flight, &step);
+  submission_ns_ += NowNs() - flight.submit_ns;
+  if (flight.last || error != CL_SUCCESS) in_flight_.push_back(std::move(flight));
+  if (error != CL_SUCCESS) Fail(segment, step, "cannot be enqueued", error);
   return error == CL_SUCCESS;
 }
 
+// CL_COMPLETE when the segment is done, an error if it failed. Events are asked now and then only where there are signals.
+cl_int OpenClBoundLane::StatusOf(const InFlight& flight) {
+  constexpr uint32_t kLooksPerEvent = 1024;
+  if (signals_ == nullptr) return ExecutionStatus(device_->api(), flight.last.get());
+  if (signals_->IsDone(flight.ticket)) return CL_COMPLETE;
+  if (++looks_ % kLooksPerEvent != 0) return CL_RUNNING;
+  const cl_int status = ExecutionStatus(device_->api(), flight.last.get());
+  return status < 0 ? status : CL_RUNNING;
+}
+
 bool OpenClBoundLane::TryFinish() {
-  if (in_flight_.empty()) return false;
+  if (finished_ == submitted_) return false;
   InFlight& flight = in_flight_.front();
   Segment& segment = segments_[finished_];
   if (flight.finished_ns == 0) {
-    const cl_int status = ExecutionStatus(device_->api(), flight.last.get());
+    const cl_int status = StatusOf(flight);
     if (status < 0) {
       Fail(segment, segment.first, "failed on the device", status);
       return true;
@@ -274,9 +298,9 @@ void OpenClBoundLane::Fail(const Segment& segment, int64_t step, const char* doi
 
 void OpenClBoundLane::Abandon() noexcept {
   running_ = false;
-  const bool stood_by = standby_ != nullptr && standby_->is_on();
-  if (standby_ != nullptr) standby_->End();
-  if (in_flight_.empty() && !stood_by) return;
+  if (signals_ != nullptr) signals_->OpenAll();
+  is_gated_ = false;
+  if (in_flight_.empty()) return;
   const ClApi& api = device_->api();
   api.clFlush(queue_.get());
   const int64_t deadline = NowNs() + kAbandonNs;

@@ -8,7 +8,7 @@
 #include "backends/interface/lane.h"
 #include "backends/opencl/arena.h"
 #include "backends/opencl/lower.h"
-#include "backends/opencl/standby.h"
+#include "backends/opencl/signals.h"
 
 namespace plait::opencl {
 
@@ -41,6 +41,7 @@ class OpenClBoundLane final : public BoundLane {
   };
   struct InFlight {
     ClEvent last;                  // completes with the segment
+    cl_int ticket = 0;             // signalled when it is complete, if the lane has signals
     int64_t finished_ns = 0;       // when it was seen complete; 0: not yet
     std::vector<std::pair<int64_t, ClEvent>> events;  // with timings: step and event of each launch
     int64_t submit_ns = 0;
@@ -50,7 +51,9 @@ class OpenClBoundLane final : public BoundLane {
   Status Prepare(const SharedRegistry& registry, OpenClMemory memory);
   Status PrepareSegment(const LowerContext& context, Segment* segment);
   bool WaitsHold(const Segment& segment) const;
-  bool StandBy(const Segment& segment);
+  bool SubmitAhead(Segment& segment);
+  bool Enqueue(Segment& segment, bool behind_gate);
+  cl_int StatusOf(const InFlight& flight);
   bool TrySubmit();                // true if a segment was submitted or the lane failed
   bool TryFinish();                // true if a segment was finished or the lane failed
   cl_int EnqueueSegment(Segment& segment, InFlight* flight, int64_t* step);
@@ -63,13 +66,16 @@ class OpenClBoundLane final : public BoundLane {
   ClMem scratch_;
   std::vector<std::shared_ptr<ClMem>> constants_;
   std::unique_ptr<DeviceArena> arena_;   // after the queue: its destructor uses it
-  std::unique_ptr<Standby> standby_;     // nullptr: the device needs none
+  std::unique_ptr<Signals> signals_;     // nullptr: the device needs none
   std::vector<Segment> segments_;
   std::vector<StepTiming> timings_;
-  std::deque<InFlight> in_flight_;       // [finished_, submitted_)
+  std::deque<InFlight> in_flight_;       // [finished_, submitted_), and one more if is_gated_
   size_t submitted_ = 0, finished_ = 0;  // segments of this inference
   uint64_t inference_ = 0;
   bool running_ = false;
+  bool is_gated_ = false;                // the newest in flight stands behind a closed gate, and is not counted in submitted_
+  cl_int gate_ticket_ = 0;
+  uint32_t looks_ = 0;                   // at signals that were not given
   int64_t submission_ns_ = 0;            // spent on enqueueing this inference's segments
   int64_t ready_ns_ = 0;                 // when the next segment's waits were seen to hold; 0: not yet
   Status error_;

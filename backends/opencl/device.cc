@@ -27,7 +27,7 @@ FamilyText TextOf(Family family) {
     case Family::kElementwise: return {"elementwise", kElementwiseSource};
     case Family::kRows: return {"rows", kRowsSource};
     case Family::kLayout: return {"layout", kLayoutSource};
-    case Family::kStandby: return {"standby", kStandbySource};
+    case Family::kSignals: return {"signals", kSignalsSource};
   }
   return {"", ""};
 }

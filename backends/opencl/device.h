@@ -20,7 +20,7 @@ struct Memory {
 };
 
 // The families of kernels; each is one program, built when first asked for.
-enum class Family : uint8_t { kGemm, kDepthwise, kPool, kElementwise, kRows, kLayout, kStandby };
+enum class Family : uint8_t { kGemm, kDepthwise, kPool, kElementwise, kRows, kLayout, kSignals };
 inline constexpr int kFamilyCount = 7;
 
 // Register tiles and work division, by device type.

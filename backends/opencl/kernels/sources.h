@@ -13,6 +13,6 @@ extern const char kPoolSource[];     // max_pool, average_pool
 extern const char kElementwiseSource[];  // binary_*, unary_*
 extern const char kRowsSource[];     // softmax, layer_norm, reduce_*
 extern const char kLayoutSource[];   // transpose, pad, copy_lines
-extern const char kStandbySource[];
+extern const char kSignalsSource[];
 
 }  // namespace plait::opencl
