@@ -23,6 +23,7 @@ struct BenchOptions {
   CommonOptions common;
   std::vector<std::string> models;
   int rounds = 31;
+  double round_ms = 100;
   bool reference = false;
 };
 
@@ -31,7 +32,8 @@ struct Contender {
   bool is_lane = false;  // one of the lanes whose speeds are summed for the share
   PlannedModel planned;
   std::unique_ptr<Session> session;
-  std::vector<double> us;
+  std::vector<double> us;      // [round]: the median of its inferences
+  std::vector<double> all_us;  // every inference
   double max_rel_error = 0;
 };
 
@@ -78,16 +80,31 @@ Status OpenContenders(const BenchOptions& options, const LaneSet& lanes, const L
   return AddContender("plan", false, std::move(plan), lanes, options, contenders);
 }
 
+// One timed inference of every contender, beginning with the `first`-th.
+Status TakeTurns(size_t first, std::vector<Contender>* contenders) {
+  for (size_t k = 0; k < contenders->size(); ++k) {
+    Contender& contender = (*contenders)[(k + first) % contenders->size()];
+    PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));  // wakes the lanes and warms the caches
+    const int64_t begin_ns = NowNs();
+    PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));
+    contender.all_us.push_back(static_cast<double>(NowNs() - begin_ns) / 1000);
+  }
+  return Status();
+}
+
+// A round of a small network would be over within one mood of a machine whose cores change speed; so the contenders take turns until it has lasted.
 Status Measure(const BenchOptions& options, const std::string& model, std::vector<Contender>* contenders) {
   Progress progress(options.common.quiet);
   const int64_t start_ns = NowNs();
   for (int round = 0; round < options.rounds; ++round) {
-    for (size_t k = 0; k < contenders->size(); ++k) {
-      Contender& contender = (*contenders)[(k + static_cast<size_t>(round)) % contenders->size()];
-      PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));  // wakes the lanes and warms the caches
-      const int64_t begin_ns = NowNs();
-      PLAIT_RETURN_IF_ERROR(contender.session->Run().Annotated(contender.name));
-      contender.us.push_back(static_cast<double>(NowNs() - begin_ns) / 1000);
+    const int64_t round_ns = NowNs();
+    const size_t before = contenders->front().all_us.size();
+    size_t turn = static_cast<size_t>(round);
+    do {
+      PLAIT_RETURN_IF_ERROR(TakeTurns(turn++, contenders));
+    } while (static_cast<double>(NowNs() - round_ns) < options.round_ms * 1e6);
+    for (Contender& contender : *contenders) {
+      contender.us.push_back(Median({contender.all_us.begin() + static_cast<std::ptrdiff_t>(before), contender.all_us.end()}));
     }
     const double seconds = static_cast<double>(NowNs() - start_ns) / 1e9;
     progress.Show(StrCat(model, ": round ", round + 1, " of ", options.rounds, ", ",
@@ -160,7 +177,7 @@ void PrintTable(const std::string& model, const std::vector<Contender>& contende
     const Interval ci = MedianInterval95(contender.us);
     const double predicted = contender.planned.plan->schedule.predicted_us;
     std::printf("%-12s %12.0f     [%8.0f, %8.0f] %10.0f %10.0f %12s %6d %10.1e %5d\n", contender.name.c_str(), Median(contender.us), ci.low, ci.high,
-                Quantile(contender.us, 0.9), Quantile(contender.us, 0.99), predicted > 0 ? StrCat(static_cast<int64_t>(predicted)).c_str() : "-",
+                Quantile(contender.all_us, 0.9), Quantile(contender.all_us, 0.99), predicted > 0 ? StrCat(static_cast<int64_t>(predicted)).c_str() : "-",
                 LanesUsed(*contender.session), contender.max_rel_error, ReferenceFallbacks(*contender.session));
   }
   if (!ratios.gain.empty()) {
@@ -183,14 +200,14 @@ void AppendRows(const std::string& model, const std::vector<Contender>& contende
                           {"run_type", "aggregate"},
                           {"model", model},
                           {"contender", contender.name},
-                          {"runs", contender.us.size()},
+                          {"runs", contender.all_us.size()},
                           {"iterations", contender.us.size()},
                           {"real_time", Median(contender.us)},
                           {"time_unit", "us"},
                           {"median_us", Median(contender.us)},
                           {"ci95_us", IntervalJson(MedianInterval95(contender.us))},
-                          {"p90_us", Quantile(contender.us, 0.9)},
-                          {"p99_us", Quantile(contender.us, 0.99)},
+                          {"p90_us", Quantile(contender.all_us, 0.9)},
+                          {"p99_us", Quantile(contender.all_us, 0.99)},
                           {"predicted_us", contender.planned.plan->schedule.predicted_us},
                           {"max_rel_error", std::isfinite(contender.max_rel_error) ? nlohmann::json(contender.max_rel_error) : nlohmann::json("inf")},
                           {"error_against", reference ? "reference" : "first lane"},
@@ -281,6 +298,7 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
                   "  plait bench resnet50 --handoff-latency 300");
   command->add_option("models", options->models, "Files or zoo names")->required();
   command->add_option("--rounds", options->rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
+  command->add_option("--round-ms", options->round_ms, "A round takes turns for so long, once at least, and counts by its medians")->check(CLI::Range(0.0, 60000.0));
   command->add_flag("--reference", options->reference, "Compare outputs with the reference backend's (slow) instead of the first lane's");
   command->add_option("--trace", options->common.trace_file, "Write a Chrome/Perfetto trace of one inference by the plan to this file");
   AddLaneOptions(command, &options->common);
