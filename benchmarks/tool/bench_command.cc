@@ -4,6 +4,7 @@
 #include <cmath>
 #include <cstdio>
 #include <ctime>
+#include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <thread>
@@ -24,6 +25,7 @@ struct BenchOptions {
   std::vector<std::string> models;
   int rounds = 31;
   double round_ms = 100;
+  std::vector<std::string> compare;
   bool reference = false;
 };
 
@@ -76,6 +78,10 @@ Status OpenContenders(const BenchOptions& options, const LaneSet& lanes, const L
   if (lanes.all_cpu != nullptr) {
     PLAIT_ASSIGN_OR_RETURN(PlannedModel alone, SingleLanePlan(graph, pool, 0));
     PLAIT_RETURN_IF_ERROR(AddContender("all-cpu", false, std::move(alone), pool, options, contenders));
+  }
+  for (const std::string& strategy : options.compare) {
+    PLAIT_ASSIGN_OR_RETURN(PlannedModel simple, PlanBySimpleStrategy(options.common, lanes, graph, strategy));
+    PLAIT_RETURN_IF_ERROR(AddContender("plan:" + strategy, false, std::move(simple), lanes, options, contenders));
   }
   return AddContender("plan", false, std::move(plan), lanes, options, contenders);
 }
@@ -136,6 +142,7 @@ Status CompareOutputs(const BenchOptions& options, const std::string& model, std
 struct Ratios {
   std::string best_lane;
   std::vector<double> gain, share, over_pool;
+  std::map<std::string, std::vector<double>> over;  // other plans, by name
 };
 
 Ratios RatiosOf(const std::vector<Contender>& contenders) {
@@ -155,6 +162,9 @@ Ratios RatiosOf(const std::vector<Contender>& contenders) {
     }
     if (best != nullptr) ratios.gain.push_back(best->us[round] / plan.us[round]);
     if (speeds > 0) ratios.share.push_back(1 / plan.us[round] / speeds);
+    for (const Contender& contender : contenders) {
+      if (contender.name.rfind("plan:", 0) == 0) ratios.over[contender.name].push_back(contender.us[round] / plan.us[round]);
+    }
     if (pool != nullptr) ratios.over_pool.push_back(pool->us[round] / plan.us[round]);
   }
   return ratios;
@@ -186,6 +196,10 @@ void PrintTable(const std::string& model, const std::vector<Contender>& contende
                 ratios.best_lane.c_str(), gain.low, gain.high, Median(ratios.share), share.low, share.high);
     if (!ratios.over_pool.empty()) std::printf("; %.2fx all-cpu", Median(ratios.over_pool));
     std::printf("\n");
+  }
+  for (const auto& [name, over] : ratios.over) {
+    const Interval ci = MedianInterval95(over);
+    std::printf("plan: %.2fx %s [%.2f, %.2f]\n", Median(over), name.c_str(), ci.low, ci.high);
   }
   std::printf("(max error: largest output difference from %s, relative to the largest magnitude; ref: steps on reference kernels)\n",
               reference ? "the reference backend" : "the first lane alone");
@@ -225,6 +239,9 @@ void AppendRows(const std::string& model, const std::vector<Contender>& contende
         row["speedup_over_best_lane_ci95"] = IntervalJson(MedianInterval95(ratios.gain));
         row["share_of_summed_lane_speeds"] = Median(ratios.share);
         row["share_of_summed_lane_speeds_ci95"] = IntervalJson(MedianInterval95(ratios.share));
+      }
+      for (const auto& [name, over] : ratios.over) {
+        row["speedup_over"][name] = {{"median", Median(over)}, {"ci95", IntervalJson(MedianInterval95(over))}};
       }
       if (!ratios.over_pool.empty()) {
         row["speedup_over_all_cpu"] = Median(ratios.over_pool);
@@ -295,9 +312,13 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
   auto options = std::make_shared<BenchOptions>();
   CLI::App* command = app->add_subcommand("bench", "Measure each lane alone, all cores as one pool, and the plan, interleaved");
   command->footer("Examples:\n  plait bench mobilenet_v2 resnet50\n  plait bench vit_ti_16 --clusters 0 --opencl-cpu 1 --json vit.json\n"
-                  "  plait bench resnet50 --handoff-latency 300");
+                  "  plait bench resnet50 --handoff-latency 300\n  plait bench mobilenet_v2 --no-tune --compare split,heft");
   command->add_option("models", options->models, "Files or zoo names")->required();
   command->add_option("--rounds", options->rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
+  command
+      ->add_option("--compare", options->compare,
+                   "Measure plans of simple strategies, too: fastest (each operator on its fastest lane), heft, heft-split, split (every operator cut by itself)")
+      ->delimiter(',');
   command->add_option("--round-ms", options->round_ms, "A round takes turns for so long, once at least, and counts by its medians")->check(CLI::Range(0.0, 60000.0));
   command->add_flag("--reference", options->reference, "Compare outputs with the reference backend's (slow) instead of the first lane's");
   command->add_option("--trace", options->common.trace_file, "Write a Chrome/Perfetto trace of one inference by the plan to this file");

@@ -136,6 +136,17 @@ Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lane
   return planned;
 }
 
+Result<PlannedModel> PlanBySimpleStrategy(const CommonOptions& options, const LaneSet& lanes, const Graph& graph, const std::string& strategy) {
+  Progress progress(options.quiet);
+  PlanRequest request = MakePlanRequest(options, &progress);
+  request.strategy = [&strategy](const Graph& prepared, const std::vector<PlanningLane>& planning, const PlanningCosts& costs, const SearchOptions&) {
+    return SimpleSchedule(prepared, planning, costs, strategy);
+  };
+  Result<PlannedModel> planned = PlanGraph(graph, lanes, request);
+  if (!planned.ok()) return planned.status().Annotated("strategy " + strategy);
+  return planned;
+}
+
 Status WriteOutput(const std::string& file, const std::string& text) {
   if (file != "-") return WriteFileAtomically(file, text);
   std::cout << text << std::flush;

@@ -53,6 +53,8 @@ std::string CacheDir(const CommonOptions& options);
 // A graph ready for `lanes` with a plan as the options ask: a file, a random one, or searched (calibrating first what the profile lacks),
 // with progress on standard error.
 Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lanes, const std::string& model);
+// By one of SimpleStrategies(), from what is known of the costs; not tuned.
+Result<PlannedModel> PlanBySimpleStrategy(const CommonOptions& options, const LaneSet& lanes, const Graph& graph, const std::string& strategy);
 
 class Progress;
 // Outlived by `progress`.

@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "src/schedule/baselines.h"
 #include "src/schedule/bounds.h"
 #include "src/schedule/costs.h"
 #include "src/schedule/schedule.h"
@@ -77,6 +78,28 @@ Result<Schedule> PlanSchedule(const Graph& graph, const std::vector<PlanningLane
   PLAIT_ASSIGN_OR_RETURN(Schedule schedule, builder.ToSchedule(best.planning, best.solution.assignment));
   schedule.lower_bound_us = is_optimal ? schedule.predicted_us : static_cast<double>(LowerBound(plain.problem, std::llround(schedule.predicted_us * 10))) / 10.0;
   schedule.strategy = best.solution.strategy;
+  return schedule;
+}
+
+std::vector<std::string> SimpleStrategies() { return {"fastest", "heft", "heft-split", "split"}; }
+
+Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const std::string& strategy) {
+  const std::vector<std::string> known = SimpleStrategies();
+  if (std::find(known.begin(), known.end(), strategy) == known.end()) {
+    std::string names;
+    for (const std::string& name : known) names += (names.empty() ? "" : ", ") + name;
+    return NotFound("there is no strategy '", strategy, "'; there are ", names);
+  }
+  PLAIT_ASSIGN_OR_RETURN(ProblemBuilder builder, ProblemBuilder::Create(graph, lanes, costs));
+  PLAIT_ASSIGN_OR_RETURN(const PlanningProblem planning, builder.Build({}));
+  const Net net(planning.problem);
+  const std::vector<Baseline> baselines = Baselines(net);
+  const auto found = std::find_if(baselines.begin(), baselines.end(), [&](const Baseline& b) { return b.name == strategy; });
+  if (found == baselines.end() || found->plan.makespan >= kInfinite) {
+    return Unsupported("strategy '", strategy, "' cannot be applied: no lane can run some operator whole");
+  }
+  PLAIT_ASSIGN_OR_RETURN(Schedule schedule, builder.ToSchedule(planning, ToAssignment(net, found->plan)));
+  schedule.strategy = strategy;
   return schedule;
 }
 

@@ -66,6 +66,12 @@ struct SearchOptions {
 // The search. Never predicted slower than any lane alone that can run the graph, nor than the simple strategies.
 Result<Schedule> PlanSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const SearchOptions& options);
 
+// What the search starts from and is compared with: "fastest" (each operator on its fastest lane), "heft" (Topcuoglu et al. 2002, whole operators), "heft-split" (the
+// same with splits), "split" (every operator cut so that its parts end together, whatever its neighbours do).
+std::vector<std::string> SimpleStrategies();
+// The schedule of one of them. NotFound names those that there are; Unsupported if no lane can run some operator.
+Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const std::string& strategy);
+
 // Everything on one lane. Unsupported if it cannot run some operator.
 Result<Schedule> SingleLaneSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, LaneId lane);
 

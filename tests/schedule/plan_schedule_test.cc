@@ -125,6 +125,42 @@ TEST_P(PlanZoo, SameInputSameSchedule) {
   for (size_t i = 0; i < a->parts.size(); ++i) EXPECT_TRUE(a->parts[i].region == b->parts[i].region);
 }
 
+TEST_P(PlanZoo, SimpleStrategiesAreLegalAndNoFaster) {
+  auto schedule = PlanSchedule(graph_, lanes_, costs_, {});
+  ASSERT_TRUE(schedule.ok()) << schedule.status().message();
+  for (const std::string& strategy : SimpleStrategies()) {
+    SCOPED_TRACE(strategy);
+    auto simple = SimpleSchedule(graph_, lanes_, costs_, strategy);
+    ASSERT_TRUE(simple.ok()) << simple.status().message();
+    EXPECT_EQ(simple->strategy, strategy);
+    const Status legal = CheckSchedule(graph_, lanes_, *simple);
+    EXPECT_TRUE(legal.ok()) << legal.message();
+    EXPECT_GE(simple->predicted_us, schedule->predicted_us);
+  }
+  const auto unknown = SimpleSchedule(graph_, lanes_, costs_, "greedy");
+  ASSERT_FALSE(unknown.ok());
+  EXPECT_EQ(unknown.status().code(), PLAIT_NOT_FOUND);
+  EXPECT_NE(unknown.status().message().find("heft-split"), std::string::npos) << unknown.status().message();
+}
+
+TEST_P(PlanZoo, PlansWithDearHandoffsAreLegalWithStripsToo) {
+  for (double us : {100.0, 300.0, 600.0}) {
+    SCOPED_TRACE(us);
+    SetHandoff(us);
+    auto schedule = PlanSchedule(graph_, lanes_, costs_, {});
+    ASSERT_TRUE(schedule.ok()) << schedule.status().message();
+    const Status legal = CheckSchedule(graph_, lanes_, *schedule);
+    EXPECT_TRUE(legal.ok()) << legal.message();
+    EXPECT_LE(schedule->predicted_us, std::min(Alone(0), Alone(1)) * 1.0001);
+    EXPECT_LE(schedule->lower_bound_us, schedule->predicted_us);
+    const bool has_strips = std::any_of(schedule->parts.begin(), schedule->parts.end(), [](const Part& part) { return part.strip >= 0; });
+    if (std::string(GetParam()) == "mobilenet_v2" && us == 300) {
+      EXPECT_TRUE(has_strips) << "its many depthwise operators hand a halo over each";
+    }
+    for (const Part& part : schedule->parts) EXPECT_GE(part.predicted_us, 0);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Zoo, PlanZoo, ::testing::Values("squeezenet1_1", "mobilenet_v2", "inception_v3"));
 
 TEST(PlanSchedule, NamesAnOperatorWithoutALane) {
