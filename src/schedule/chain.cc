@@ -141,11 +141,12 @@ class Chain {
   void ProposeBalanced() {
     Surroundings<kMaxLanes> alone = {};
     std::copy_n(before_, lanes(), alone.start);
+    const Paths<kMaxLanes> paths(net_, *mode_, alone, lanes());
     const uint32_t sets = 1u << std::min(lanes(), kMaxSetLanes);
     for (uint32_t set = 1; set < sets; ++set) {
       if (mode_->units == 1 && (set & (set - 1)) != 0) continue;
       Split<kMaxLanes> split;
-      Splitter<kMaxLanes>(net_, *mode_, alone, lanes(), set).Run(&split);
+      Splitter<kMaxLanes>(*mode_, paths, lanes(), set).Run(&split);
       if (split.value >= kInfinite) continue;
       Tick release[kMaxLanes] = {};
       bool soon = true;

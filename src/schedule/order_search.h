@@ -175,10 +175,11 @@ class OrderSearch {
         for (int mode = 0; mode < net_.ModeCount(v); ++mode) {
           c.mode = static_cast<uint8_t>(mode);
           const NetMode& m = net_.Mode(v, mode);
-          const uint32_t best = Consider(p, c, m, s, all, before, after);
+          const Paths<kWidth> paths(net_, m, s, D);
+          const uint32_t best = Consider(p, c, m, paths, all, before, after);
           for (uint32_t mask = 1; sets && mask < all; ++mask) {
             if ((mask & best) == best || (m.units == 1 && (mask & (mask - 1)) != 0)) continue;
-            Consider(p, c, m, s, mask, before, after);
+            Consider(p, c, m, paths, mask, before, after);
           }
         }
       }
@@ -187,13 +188,13 @@ class OrderSearch {
   }
 
   // Adds the best split over the lanes in `mask` to a candidate that knows the longest path around the operator; returns the lanes it uses.
-  uint32_t Consider(int p, Candidate c, const NetMode& m, const Surroundings<kWidth>& s, uint32_t mask, const Tick* before, const Tick* after) {
+  uint32_t Consider(int p, Candidate c, const NetMode& m, const Paths<kWidth>& paths, uint32_t mask, const Tick* before, const Tick* after) {
     const int D = lanes();
     const bool all = mask == (1u << D) - 1;
     ++evaluations_;
     Split<kWidth> split;
     if (all) std::copy_n(warm_, D, split.units);
-    Splitter<kWidth>(net_, m, s, D, mask).Run(&split);
+    Splitter<kWidth>(m, paths, D, mask).Run(&split);
     if (split.value >= kInfinite) return mask;
     if (all) std::copy_n(split.units, D, warm_);
     if (state_.ByRegion(state_.Op(p))) {

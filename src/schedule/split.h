@@ -22,20 +22,61 @@ struct Split {
   Tick value = kInfinite;  // longest path through the operator
 };
 
-// The longest path through a part on `lane` whose handoffs are those of `u` units and whose latency is `cost`.
+// The longest path through a part, as a function of its units: what does not change with them is worked out once for all splits of one mode.
 template <int kWidth>
-inline Tick PathOfCost(const Net& net, const NetMode& m, const Surroundings<kWidth>& s, int lanes, int lane, int u, Tick cost) {
-  if (cost >= kInfinite) return kInfinite;
-  Tick tail = s.sink ? net.exit[static_cast<size_t>(lane)] : s.demand[lane];
-  for (int f = 0; f < lanes; ++f) {
-    if (f != lane && s.demand[f] > 0) tail = std::max(tail, s.demand[f] + net.Handoff(m, u, lane, f));
+class Paths {
+ public:
+  Paths(const Net& net, const NetMode& m, const Surroundings<kWidth>& s, int lanes) {
+    const int row = m.units + 1;
+    const Tick* tables = &net.handoffs[static_cast<size_t>(m.handoff)];
+    for (int d = 0; d < lanes; ++d) {
+      Lane& lane = lanes_[d];
+      lane.cost = &net.costs[static_cast<size_t>(m.cost + d * row)];
+      lane.floor = &net.floors[static_cast<size_t>(m.cost + d * row)];
+      lane.start = s.start[d];
+      lane.after = std::max(s.sink ? net.exit[static_cast<size_t>(d)] : s.demand[d], s.after[d]);
+      lane.count = 0;
+      for (int f = 0; f < lanes; ++f) {
+        if (f == d || s.demand[f] == 0) continue;
+        const size_t pair = static_cast<size_t>(d * lanes + f);
+        const Tick* table = tables + net.byte_class[pair] * row;
+        const Tick fixed = s.demand[f] + net.sync[pair];
+        if (fixed + table[m.units] <= lane.after) continue;
+        int k = 0;
+        while (k < lane.count && lane.handoff[k] != table) ++k;
+        if (k == lane.count) {
+          lane.handoff[lane.count] = table;
+          lane.fixed[lane.count++] = fixed;
+        } else {
+          lane.fixed[k] = std::max(lane.fixed[k], fixed);
+        }
+      }
+    }
   }
-  return s.start[lane] + cost + std::max(tail, s.after[lane]);
-}
-template <int kWidth>
-inline Tick PathOfPart(const Net& net, const NetMode& m, const Surroundings<kWidth>& s, int lanes, int lane, int u) {
-  return PathOfCost(net, m, s, lanes, lane, u, net.Cost(m, lane, u));
-}
+
+  Tick Cost(int d, int u) const { return lanes_[d].cost[u]; }
+  Tick Floor(int d, int u) const { return lanes_[d].floor[u]; }
+  // kInfinite or more where the lane cannot.
+  Tick Part(int d, int u) const { return lanes_[d].cost[u] + Beside(lanes_[d], u); }
+  // The same with the least latency of at least so many units.
+  Tick Least(int d, int u) const { return lanes_[d].floor[u] + Beside(lanes_[d], u); }
+
+ private:
+  struct Lane {
+    const Tick *cost, *floor;
+    Tick start, after;
+    int count;                                       // handoffs that may be the longest way on
+    Tick fixed[kWidth > 1 ? kWidth - 1 : 1];         // consumer's path and latency
+    const Tick* handoff[kWidth > 1 ? kWidth - 1 : 1];  // [units]
+  };
+  static Tick Beside(const Lane& lane, int u) {
+    Tick tail = lane.after;
+    for (int k = 0; k < lane.count; ++k) tail = std::max(tail, lane.fixed[k] + lane.handoff[k][u]);
+    return lane.start + tail;
+  }
+
+  Lane lanes_[kWidth];
+};
 
 // Finds splits whose longest path is the shortest. Units move from the lane whose path is the longest to the one that takes another with the
 // shortest, until that does not help: optimal where latencies grow with the units. Dips behind humps are seen through the least latency of
@@ -43,15 +84,15 @@ inline Tick PathOfPart(const Net& net, const NetMode& m, const Surroundings<kWid
 template <int kWidth>
 class Splitter {
  public:
-  Splitter(const Net& net, const NetMode& m, const Surroundings<kWidth>& s, int lanes, uint32_t mask) : net_(net), m_(m), s_(s), lanes_(lanes), mask_(mask) {}
+  Splitter(const NetMode& m, const Paths<kWidth>& paths, int lanes, uint32_t mask) : m_(m), paths_(paths), lanes_(lanes), mask_(mask) {}
 
   // `out->units` on entry: where to start from if they sum to the mode's units and use lanes of the mask only, else ignored.
   void Run(Split<kWidth>* out) {
     out->value = kInfinite;
     if (!Start(out->units)) return;
     for (int d = 0; d < lanes_; ++d) {
-      here_[d] = out->units[d] == 0 ? 0 : Look(d, out->units[d]);
-      more_[d] = Allowed(d) && out->units[d] < m_.units ? Look(d, Next(out->units[d])) : kInfinite;
+      here_[d] = out->units[d] == 0 ? 0 : paths_.Least(d, out->units[d]);
+      more_[d] = Allowed(d) && out->units[d] < m_.units ? paths_.Least(d, Next(out->units[d])) : kInfinite;
     }
     // Every move lowers the longest path or the number of lanes that have it; the bound guards against tables that make it circle.
     for (int moves = 4 * m_.units; moves > 0; --moves) {
@@ -66,9 +107,25 @@ class Splitter {
       const int step = Next(out->units[to]) - out->units[to];
       const int left = out->units[from] - step;
       if (left < 0 || (left > 0 && left < m_.min_units)) break;
-      Set(out->units, from, left);
-      Set(out->units, to, out->units[to] + step);
+      // One unit more or less: what the lane has now is what it had as more, or had before.
+      more_[from] = step == 1 && left > 0 ? here_[from] : left == 0 ? paths_.Least(from, m_.min_units) : paths_.Least(from, left + 1);
+      here_[from] = left == 0 ? 0 : paths_.Least(from, left);
+      here_[to] = more_[to];
+      out->units[from] = static_cast<uint8_t>(left);
+      out->units[to] = static_cast<uint8_t>(out->units[to] + step);
+      more_[to] = out->units[to] < m_.units ? paths_.Least(to, out->units[to] + 1) : kInfinite;
     }
+    bool exact = true;
+    Tick most = 0;
+    for (int d = 0; d < lanes_; ++d) {
+      const int u = out->units[d];
+      if (u == 0) continue;
+      if (u < m_.min_units) return;
+      exact &= paths_.Floor(d, u) == paths_.Cost(d, u);
+      most = std::max(most, here_[d]);
+    }
+    out->value = most;
+    if (exact) return;
     out->value = Value(out->units);
     Repair(out);
   }
@@ -78,21 +135,14 @@ class Splitter {
     for (int d = 0; d < lanes_; ++d) {
       if (units[d] == 0) continue;
       if (units[d] < m_.min_units) return kInfinite;
-      most = std::max(most, PathOfPart(net_, m_, s_, lanes_, d, units[d]));
+      most = std::max(most, paths_.Part(d, units[d]));
     }
     return most;
   }
 
  private:
-  bool Allowed(int d) const { return (mask_ >> d & 1) != 0 && net_.Cost(m_, d, m_.units) < kInfinite; }
+  bool Allowed(int d) const { return (mask_ >> d & 1) != 0 && paths_.Cost(d, m_.units) < kInfinite; }
   int Next(int u) const { return u == 0 ? m_.min_units : u + 1; }
-  Tick Look(int d, int u) const { return PathOfCost(net_, m_, s_, lanes_, d, u, net_.Floor(m_, d, u)); }
-
-  void Set(uint8_t* units, int d, int u) {
-    units[d] = static_cast<uint8_t>(u);
-    here_[d] = u == 0 ? 0 : Look(d, u);
-    more_[d] = Allowed(d) && u < m_.units ? Look(d, Next(u)) : kInfinite;
-  }
 
   bool Start(uint8_t* units) const {
     int sum = 0;
@@ -107,7 +157,7 @@ class Splitter {
     Tick best = kInfinite;
     for (int d = 0; d < lanes_; ++d) {
       if (!Allowed(d)) continue;
-      const Tick path = Look(d, m_.units);
+      const Tick path = paths_.Least(d, m_.units);
       if (path >= best) continue;
       best = path;
       first = d;
@@ -121,9 +171,9 @@ class Splitter {
   void Repair(Split<kWidth>* out) const {
     for (int d = 0; d < lanes_; ++d) {
       const int u = out->units[d];
-      if (u == 0 || net_.Floor(m_, d, u) == net_.Cost(m_, d, u)) continue;
+      if (u == 0 || paths_.Floor(d, u) == paths_.Cost(d, u)) continue;
       int target = u;
-      while (net_.Cost(m_, d, target) != net_.Floor(m_, d, u)) ++target;
+      while (paths_.Cost(d, target) != paths_.Floor(d, u)) ++target;
       uint8_t trial[kWidth];
       std::copy_n(out->units, lanes_, trial);
       trial[d] = static_cast<uint8_t>(target);
@@ -132,7 +182,7 @@ class Splitter {
         Tick longest = -1;
         for (int e = 0; e < lanes_; ++e) {
           if (e == d || trial[e] == 0) continue;
-          const Tick path = PathOfPart(net_, m_, s_, lanes_, e, trial[e]);
+          const Tick path = paths_.Part(e, trial[e]);
           if (path > longest) {
             longest = path;
             from = e;
@@ -147,9 +197,8 @@ class Splitter {
     }
   }
 
-  const Net& net_;
   const NetMode& m_;
-  const Surroundings<kWidth>& s_;
+  const Paths<kWidth>& paths_;
   int lanes_;
   uint32_t mask_;
   Tick here_[kWidth], more_[kWidth];
