@@ -140,8 +140,8 @@ class Chain {
   // Splits whose parts end together, on every set of lanes: with these among the labels most others are seen to be needless early.
   void ProposeBalanced() {
     Surroundings<kMaxLanes> alone = {};
-    std::copy_n(before_, lanes(), alone.start);
-    const Paths<kMaxLanes> paths(net_, *mode_, alone, lanes());
+    Paths<kMaxLanes> paths(net_, *mode_, alone, lanes());
+    paths.StartAt(before_, lanes());
     const uint32_t sets = 1u << std::min(lanes(), kMaxSetLanes);
     for (uint32_t set = 1; set < sets; ++set) {
       if (mode_->units == 1 && (set & (set - 1)) != 0) continue;

@@ -53,10 +53,12 @@ Net::Net(const Problem& p) : problem(&p), n(static_cast<int>(p.ops.size())), lan
     mode_begin.push_back(static_cast<int>(modes.size()));
     for (const ProblemEdge& edge : op.inputs) {
       in_op.push_back(edge.producer);
+      in_to.push_back(o);
       ++consumers[static_cast<size_t>(edge.producer)];
       const bool whole = std::all_of(edge.access.begin(), edge.access.end(), [](int a) { return a < 0; });
       in_access.push_back(whole ? -1 : static_cast<int>(edge_access.size()));
       if (whole) continue;
+      any_region = true;
       by_region[static_cast<size_t>(o)] = by_region[static_cast<size_t>(edge.producer)] = 1;
       edge_access.insert(edge_access.end(), edge.access.begin(), edge.access.end());
     }

@@ -30,10 +30,12 @@ struct Net {
   std::vector<NetMode> modes;
   std::vector<Tick> costs, floors, handoffs;  // floors: least cost of at least that many units
   std::vector<int> in_begin, in_op;   // producers of op: in_op[in_begin[op] .. in_begin[op + 1])
+  std::vector<int> in_to;             // [edge]: the consumer
   std::vector<int> in_access;         // [edge]: into edge_access: [consumer mode * producer modes + producer mode]; -1: reads everything
   std::vector<int> edge_access;       // index into problem->accesses or -1
   std::vector<int> out_begin, out_op, out_edge;  // consumers, and the edge's place among the inputs
   std::vector<uint8_t> by_region;     // [op]: 1 if some edge to or from it has an access table
+  bool any_region = false;            // whether that is so anywhere
 
   const NetMode& Mode(int op, int mode) const { return modes[static_cast<size_t>(mode_begin[static_cast<size_t>(op)] + mode)]; }
   int ModeCount(int op) const { return mode_begin[static_cast<size_t>(op) + 1] - mode_begin[static_cast<size_t>(op)]; }

@@ -1,11 +1,10 @@
 // Splits and orders from both ends.
 //
-// A forward label is one way to run a prefix of a sequence of operators, a backward label one way to run a suffix (order_state.h). Joined, they
-// give the exact makespan; with one operator between them, the best split of that operator follows directly. A pass keeps for every
-// boundary the labels that are best with some label of the other side; passes go to and fro, each guided by the labels of the one before.
+// A pass leads the labels of one side across the whole sequence and keeps for every boundary those that are best with some label of the other side;
+// passes go to and fro, each guided by the labels of the one before (label_field.h).
 //
 // Orders change in windows: the labels at both ends of a stretch of positions stay as they are, so a new order of the stretch is re-split
-// and priced for the whole schedule at the cost of the stretch.
+// and priced for the whole schedule at the cost of the stretch. What only passes by a window is joined once for it.
 #pragma once
 
 #include <algorithm>
@@ -13,36 +12,27 @@
 #include <vector>
 
 #include "src/schedule/engine.h"
-#include "src/schedule/order_state.h"
+#include "src/schedule/label_field.h"
 #include "src/schedule/random.h"
-#include "src/schedule/split.h"
 
 namespace plait {
 
 template <int kD>
 class OrderSearch {
  public:
-  static constexpr int kWidth = kD > 0 ? kD : kMaxLanes;
-  // So many tensors that are alive cost as much as one more split: budgets mean about the same time on all graphs.
-  static constexpr int kTensorsPerEvaluation = 16;
-
   // Starts from `plan`, whose makespan is right. Keeps up to `width` labels a boundary.
   OrderSearch(const Net& net, SequencePlan plan, int width)
-      : net_(net),
-        plan_(std::move(plan)),
-        width_(width),
-        state_(net, plan_.sequence),
-        forward_(static_cast<size_t>(net.n) + 1),
-        backward_(static_cast<size_t>(net.n) + 1) {
-    forward_[0].labels.assign(1, Label());
-    forward_[0].rows.assign(state_.RowSize(true, 0), 0);
-    backward_[static_cast<size_t>(net.n)].labels.assign(1, Label());
-    backward_[static_cast<size_t>(net.n)].rows.assign(state_.RowSize(false, net.n), 0);
-    for (bool ahead : {true, false}) Seed(0, net.n, ahead);
+      : net_(net), plan_(std::move(plan)), place_(static_cast<size_t>(net.n)), slot_(static_cast<size_t>(net.n)), whole_(net, place_, width), window_(net, place_, width) {
+    for (int p = 0; p < net.n; ++p) place_[static_cast<size_t>(plan_.sequence[static_cast<size_t>(p)])] = p;
+    whole_.Reset(0, plan_.sequence);
+    for (bool ahead : {true, false}) {
+      std::fill_n(whole_.AddEnd(ahead), whole_.state().RowSize(ahead, whole_.End(ahead)), 0);
+      whole_.Seed(plan_, 0, net.n, ahead);
+    }
   }
 
   const SequencePlan& plan() const { return plan_; }
-  int64_t evaluations() const { return evaluations_; }
+  int64_t evaluations() const { return whole_.evaluations() + window_.evaluations(); }
 
   // Passes over the whole sequence, until two in a row bring nothing.
   void Passes(int count) {
@@ -54,342 +44,131 @@ class OrderSearch {
   }
 
   void Pass(bool ahead) {
-    for (int k = 0; k < net_.n; ++k) {
-      const int p = ahead ? k : net_.n - 1 - k;
-      Extend(p, ahead, true);
-      Select(p, ahead);
-    }
-    Adopt(ahead, ahead ? net_.n : 0, 0, 0, best_.value);
+    Tick value = kInfinite;
+    for (int k = 0; k < net_.n; ++k) value = whole_.Lead(ahead ? k : net_.n - 1 - k, ahead, true).value;
+    if (value >= plan_.makespan) return;
+    whole_.Take(ahead, whole_.End(!ahead), 0, &plan_);
+    plan_.makespan = value;
   }
 
   // One sweep over all windows of `length`, `tries` new orders each; ahead: front to back (the forward labels of the whole
-  // sequence are renewed), else back to front. Ends early once `limit` evaluations are spent; then no other sweep may follow.
+  // sequence are renewed), else back to front. Ends early once `limit` evaluations are spent; then no other sweep may follow. A pass may not follow.
   void Sweep(bool ahead, int length, int tries, int64_t limit, Random* random) {
     const int n = net_.n, step = std::max(1, length / 2);
-    if (ahead) {
-      for (int i = 0; i < n && evaluations_ < limit; i += step) {
-        const int j = std::min(n, i + length);
-        for (int t = 0; t < tries; ++t) TryOrder(i, j, ahead, random);
-        Seed(i, j, false);
-        for (int p = i; p < std::min(n, i + step); ++p) Renew(p, true);
-      }
-    } else {
-      for (int j = n; j > 0 && evaluations_ < limit; j -= step) {
-        const int i = std::max(0, j - length);
-        for (int t = 0; t < tries; ++t) TryOrder(i, j, ahead, random);
-        Seed(i, j, true);
-        for (int p = j - 1; p >= std::max(0, j - step); --p) Renew(p, false);
-      }
+    for (int done = 0; done < n && evaluations() < limit; done += step) {
+      const int i = ahead ? done : std::max(0, n - done - length), j = ahead ? std::min(n, done + length) : n - done;
+      Enter(i, j);
+      for (int t = 0; t < tries; ++t) TryOrder(ahead, random);
+      Leave(i, j, ahead, std::min(step, j - i));
     }
   }
 
  private:
-  struct Label {
-    int parent = 0;              // in the neighbouring boundary's labels
-    uint8_t mode = 0;
-    uint8_t units[kWidth] = {};  // of the operator between here and the parent
-  };
-  struct Labels {
-    std::vector<Label> labels;
-    std::vector<Tick> rows;
-  };
-  struct Candidate {
-    Tick value = 0;  // makespan together with the label `with` of the other side
-    int from = 0, with = 0;
-    uint32_t set = 0;  // lanes with units
-    uint8_t mode = 0;
-    uint8_t units[kWidth] = {};
-  };
-
-  int lanes() const { return kD > 0 ? kD : net_.lanes; }
-  Labels& Boundary(bool forward, int p) { return forward ? forward_[static_cast<size_t>(p)] : backward_[static_cast<size_t>(p)]; }
-  const Labels& Boundary(bool forward, int p) const { return forward ? forward_[static_cast<size_t>(p)] : backward_[static_cast<size_t>(p)]; }
-  // The boundary that an operator at p leads to, and where it comes from.
-  static int To(int p, bool ahead) { return ahead ? p + 1 : p; }
-  static int From(int p, bool ahead) { return ahead ? p : p + 1; }
-  const Tick* Row(bool forward, int boundary, int index) const {
-    return &Boundary(forward, boundary).rows[static_cast<size_t>(index) * state_.RowSize(forward, boundary)];
-  }
-
-  // Labels of the plan's own choices for the positions [i, j): all labels of the boundary where they begin are carried on.
-  void Seed(int i, int j, bool ahead) {
-    for (int k = 0; k < j - i; ++k) {
-      const int p = ahead ? i + k : j - 1 - k;
-      const size_t v = static_cast<size_t>(state_.Op(p));
-      Candidate c;
-      c.mode = plan_.mode[v];
-      std::copy_n(plan_.units.begin() + static_cast<std::ptrdiff_t>(v * static_cast<size_t>(lanes())), lanes(), c.units);
-      Clear(p, ahead);
-      const int count = static_cast<int>(Boundary(ahead, From(p, ahead)).labels.size());
-      for (c.from = 0; c.from < count; ++c.from) Push(p, ahead, c);
+  // The stretch [i, j) of the sequence with the labels at its ends.
+  void Enter(int i, int j) {
+    order_.assign(plan_.sequence.begin() + i, plan_.sequence.begin() + j);
+    window_.Reset(i, order_);
+    const OrderLayout& outer = whole_.state().layout();
+    const std::vector<int>& tensors = outer.TensorsAt(i);
+    for (size_t k = 0; k < tensors.size(); ++k) slot_[static_cast<size_t>(tensors[k])] = static_cast<int>(k);
+    past_.tensors = outer.TensorsAt(j);
+    past_.edges = outer.EdgesAt(j);
+    past_.source.clear();
+    past_.edge_source.clear();
+    for (int x : past_.tensors) past_.source.push_back(Place(x) < i ? slot_[static_cast<size_t>(x)] : -1);
+    for (int e : past_.edges) past_.edge_source.push_back(Place(net_.in_op[static_cast<size_t>(e)]) < i ? 0 : -1);
+    const int before = whole_.Count(true, i), after = whole_.Count(false, j);
+    const OrderLayout& inner = window_.state().layout();
+    for (int f = 0; f < before; ++f) whole_.state().PickForward(whole_.Row(true, i, f), slot_, inner.TensorsAt(0), window_.AddEnd(true));
+    for (size_t k = 0; k < past_.tensors.size(); ++k) slot_[static_cast<size_t>(past_.tensors[k])] = static_cast<int>(k);
+    for (int b = 0; b < after; ++b) whole_.state().PickBackward(whole_.Row(false, j, b), past_, slot_, inner.TensorsAt(j - i), inner.EdgesAt(j - i), window_.AddEnd(false));
+    across_.clear();
+    for (int f = 0; f < before; ++f) {
+      for (int b = 0; b < after; ++b) across_.push_back(whole_.state().Around(past_, whole_.Row(true, i, f), whole_.Row(false, j, b)));
     }
+    window_.SetAcross(&across_);
+    window_.Spend(before * after * static_cast<int64_t>(past_.tensors.size()) / LabelField<kD>::kTensorsPerEvaluation);
+    improved_ = false;
   }
 
-  void Clear(int p, bool ahead) {
-    Labels& to = Boundary(ahead, To(p, ahead));
-    to.labels.clear();
-    to.rows.clear();
-  }
-
-  void Push(int p, bool ahead, const Candidate& c) {
-    Labels& to = Boundary(ahead, To(p, ahead));
-    Label label;
-    label.parent = c.from;
-    label.mode = c.mode;
-    std::copy_n(c.units, lanes(), label.units);
-    to.labels.push_back(label);
-    const size_t size = state_.RowSize(ahead, To(p, ahead));
-    to.rows.resize(to.labels.size() * size);
-    Tick* row = &to.rows[(to.labels.size() - 1) * size];
-    const Tick* from = Row(ahead, From(p, ahead), c.from);
-    if (ahead) {
-      state_.StepForward(p, c.mode, c.units, from, row);
-    } else {
-      state_.StepBackward(p, c.mode, c.units, from, row);
+  // Brings what the window found into the whole, and leads the labels of the side that the sweep comes from across its first `step` operators.
+  void Leave(int i, int j, bool ahead, int step) {
+    if (!std::equal(order_.begin(), order_.end(), plan_.sequence.begin() + i)) {
+      std::copy(order_.begin(), order_.end(), plan_.sequence.begin() + i);
+      whole_.layout().SetOrder(i, order_);
     }
-  }
-
-  // All ways to lead the labels of one side across the operator at p, priced together with the labels of the other side.
-  // `every`: also sets of lanes that are not the best.
-  void Extend(int p, bool ahead, bool every) {
-    const int v = state_.Op(p), D = lanes();
-    candidates_.clear();
-    const int own_count = static_cast<int>(Boundary(ahead, From(p, ahead)).labels.size());
-    const int others = static_cast<int>(Boundary(!ahead, To(p, ahead)).labels.size());
-    const uint32_t all = (1u << D) - 1;
-    for (int own = 0; own < own_count; ++own) {
-      for (int other = 0; other < others; ++other) {
-        const Tick* before = Row(true, p, ahead ? own : other);
-        const Tick* after = Row(false, p + 1, ahead ? other : own);
-        Surroundings<kWidth> s = state_.After(p, after);
-        Tick ready[kWidth];
-        state_.ReadyWhole(p, before, ready);
-        for (int d = 0; d < D; ++d) s.start[d] = std::max(ready[d], before[d]);
-        Candidate c;
-        c.from = own;
-        c.with = other;
-        c.value = state_.Around(p, before, after);
-        evaluations_ += static_cast<int64_t>(state_.layout().Tensors(p + 1)) / kTensorsPerEvaluation;
-        // Other sets of lanes than the best, once for each label that is extended; the other side's labels take turns.
-        const bool sets = every && own % others == other;
-        for (int mode = 0; mode < net_.ModeCount(v); ++mode) {
-          c.mode = static_cast<uint8_t>(mode);
-          const NetMode& m = net_.Mode(v, mode);
-          const Paths<kWidth> paths(net_, m, s, D);
-          const uint32_t best = Consider(p, c, m, paths, all, before, after);
-          for (uint32_t mask = 1; sets && mask < all; ++mask) {
-            if ((mask & best) == best || (m.units == 1 && (mask & (mask - 1)) != 0)) continue;
-            Consider(p, c, m, paths, mask, before, after);
-          }
-        }
+    const int size = j - i;
+    window_.Seed(plan_, 0, size, !ahead);
+    for (int k = 0; k < step; ++k) {
+      const int p = ahead ? k : size - 1 - k, to = LabelField<kD>::To(p, ahead);
+      const auto& best = window_.Lead(p, ahead, true);
+      if (best.value < plan_.makespan) {
+        plan_.makespan = best.value;
+        Adopt(to, ahead, best.with);
+      }
+      whole_.Clear(ahead, i + to);
+      for (int index = 0; index < window_.Count(ahead, to); ++index) {
+        const auto& label = window_.At(ahead, to, index);
+        typename LabelField<kD>::Candidate c;
+        c.from = label.parent;
+        c.mode = label.mode;
+        std::copy_n(label.units, window_.lanes(), c.units);
+        whole_.Push(i + p, ahead, c);
       }
     }
-    others_ = others;
+    if (!improved_) return;
+    whole_.Take(true, i, from_, &plan_);
+    whole_.Take(false, j, to_, &plan_);
   }
 
-  // Adds the best split over the lanes in `mask` to a candidate that knows the longest path around the operator; returns the lanes it uses.
-  uint32_t Consider(int p, Candidate c, const NetMode& m, const Paths<kWidth>& paths, uint32_t mask, const Tick* before, const Tick* after) {
-    const int D = lanes();
-    const bool all = mask == (1u << D) - 1;
-    ++evaluations_;
-    Split<kWidth> split;
-    if (all) std::copy_n(warm_, D, split.units);
-    Splitter<kWidth>(m, paths, D, mask).Run(&split);
-    if (split.value >= kInfinite) return mask;
-    if (all) std::copy_n(split.units, D, warm_);
-    if (state_.ByRegion(state_.Op(p))) {
-      split.value = state_.Through(p, c.mode, split.units, before, after);
-      if (all && m.units > 1) Align(p, c.mode, m, before, after, &split);
+  // The first label of one side at a boundary of the window, joined with `with` of the other side, becomes the plan.
+  void Adopt(int boundary, bool ahead, int with) {
+    const int own = window_.Take(ahead, boundary, 0, &plan_), other = window_.Take(!ahead, boundary, with, &plan_);
+    from_ = ahead ? own : other;
+    to_ = ahead ? other : own;
+    improved_ = true;
+  }
+
+  // A random new order of the window, re-split; taken if the schedule gets no slower.
+  void TryOrder(bool ahead, Random* random) {
+    if (!Propose(random)) return;
+    const int size = window_.size();
+    SetOrder(new_order_);
+    window_.Spend(size);
+    window_.Seed(plan_, 0, size, !ahead);
+    Tick value = kInfinite;
+    int with = 0;
+    for (int k = 0; k < size; ++k) {
+      const auto& best = window_.Lead(ahead ? k : size - 1 - k, ahead, false);
+      value = best.value;
+      with = best.with;
     }
-    std::copy_n(split.units, D, c.units);
-    c.value = std::max(split.value, c.value);
-    c.set = 0;
-    for (int d = 0; d < D; ++d) {
-      if (split.units[d] > 0) {
-        c.set |= 1u << d;
-      } else {
-        // Also where nothing follows on the lane: by region, its last part may be one that nobody reads.
-        c.value = std::max(c.value, before[d] + after[d]);
-      }
-    }
-    candidates_.push_back(c);
-    return c.set;
-  }
-
-  // Cuts where the neighbours that are read by region are cut, and some units beside.
-  void Align(int p, int mode, const NetMode& m, const Tick* before, const Tick* after, Split<kWidth>* best) {
-    const int D = lanes();
-    const auto consider = [&](const uint8_t* units) {
-      for (int d = 0; d < D; ++d) {
-        if (units[d] > 0 && (units[d] < m.min_units || net_.Cost(m, d, units[d]) >= kInfinite)) return;
-      }
-      ++evaluations_;
-      const Tick value = state_.Through(p, mode, units, before, after);
-      if (value >= best->value) return;
-      best->value = value;
-      std::copy_n(units, D, best->units);
-    };
-    state_.NeighbourCuts(p, before, after, [&](const Tick* cut, int total) {
-      uint8_t units[kMaxLanes] = {};
-      int sum = 0, reached = 0;
-      for (int d = 0; d < D; ++d) {
-        sum += static_cast<int>(cut[d]);
-        const int boundary = (2 * sum * m.units + total) / (2 * total);
-        units[d] = static_cast<uint8_t>(boundary - reached);
-        reached = boundary;
-      }
-      consider(units);
-    });
-    // Unit by unit from there, in the direction that helps.
-    for (bool better = true; better;) {
-      const Split<kWidth> start = *best;
-      for (int a = 0; a < D; ++a) {
-        for (int b = 0; b < D; ++b) {
-          if (a == b || start.units[a] == 0) continue;
-          uint8_t units[kMaxLanes] = {};
-          std::copy_n(start.units, D, units);
-          const int step = start.units[b] == 0 || start.units[a] == m.min_units ? m.min_units : 1;
-          if (units[a] < step) continue;
-          units[a] = static_cast<uint8_t>(units[a] - step);
-          units[b] = static_cast<uint8_t>(units[b] + step);
-          consider(units);
-        }
-      }
-      better = best->value < start.value;
-    }
-  }
-
-  // Keeps the best label of all, then the best for every label of the other side, then the best for every set of lanes, then the best.
-  void Select(int p, bool ahead) {
-    Clear(p, ahead);
-    best_ = Candidate();
-    best_.value = kInfinite;
-    by_other_.assign(static_cast<size_t>(others_), -1);
-    by_set_.clear();
-    int best = -1;
-    for (int k = 0; k < static_cast<int>(candidates_.size()); ++k) {
-      const Candidate& c = Kth(k);
-      if (best < 0 || c.value < Kth(best).value) best = k;
-      int& other = by_other_[static_cast<size_t>(c.with)];
-      if (other < 0 || c.value < Kth(other).value) other = k;
-      const auto same = std::find_if(by_set_.begin(), by_set_.end(), [&](int s) { return Kth(s).set == c.set && Kth(s).mode == c.mode; });
-      if (same == by_set_.end()) {
-        by_set_.push_back(k);
-      } else if (c.value < Kth(*same).value) {
-        *same = k;
-      }
-    }
-    if (best < 0) return;
-    best_ = Kth(best);
-    Keep(p, ahead, best);
-    const auto sooner = [&](int a, int b) { return Kth(a).value != Kth(b).value ? Kth(a).value < Kth(b).value : a < b; };
-    std::sort(by_other_.begin(), by_other_.end(), [&](int a, int b) { return b < 0 ? a >= 0 : a >= 0 && sooner(a, b); });
-    for (int k : by_other_) {
-      if (k >= 0) Keep(p, ahead, k);
-    }
-    std::sort(by_set_.begin(), by_set_.end(), sooner);
-    for (int k : by_set_) Keep(p, ahead, k);
-    while (Count(p, ahead) < width_) {
-      int next = -1;
-      for (int k = 0; k < static_cast<int>(candidates_.size()); ++k) {
-        if (Kth(k).from >= 0 && (next < 0 || Kth(k).value < Kth(next).value)) next = k;
-      }
-      if (next < 0) break;
-      Keep(p, ahead, next);
-    }
-  }
-
-  const Candidate& Kth(int k) const { return candidates_[static_cast<size_t>(k)]; }
-  int Count(int p, bool ahead) const { return static_cast<int>(Boundary(ahead, To(p, ahead)).labels.size()); }
-
-  // Makes the candidate a label unless there is no room or it is dominated; it is not looked at again.
-  void Keep(int p, bool ahead, int k) {
-    Candidate& c = candidates_[static_cast<size_t>(k)];
-    if (c.from < 0 || Count(p, ahead) >= width_) return;
-    Push(p, ahead, c);
-    if (Dominated(To(p, ahead), ahead)) Pop(To(p, ahead), ahead);
-    c.from = -1;
-  }
-
-  void Pop(int boundary, bool forward) {
-    Labels& l = Boundary(forward, boundary);
-    l.labels.pop_back();
-    l.rows.resize(l.labels.size() * state_.RowSize(forward, boundary));
-  }
-
-  // Whether an earlier label is nowhere worse than the last one.
-  bool Dominated(int boundary, bool forward) const {
-    const int last = static_cast<int>(Boundary(forward, boundary).labels.size()) - 1;
-    for (int i = 0; i < last; ++i) {
-      if (state_.Dominates(forward, boundary, Row(forward, boundary, i), Row(forward, boundary, last))) return true;
-    }
-    return false;
-  }
-
-  // Extends over one position again, guided by the other side, and takes what is better.
-  void Renew(int p, bool ahead) {
-    Extend(p, ahead, true);
-    Select(p, ahead);
-    Adopt(ahead, To(p, ahead), 0, best_.with, best_.value);
-  }
-
-  // The label `own` of one side at `boundary`, joined with `other` of the other side, becomes the plan if that is better.
-  void Adopt(bool ahead, int boundary, int own, int other, Tick value) {
-    if (value >= plan_.makespan) return;
-    Take(ahead, boundary, own);
-    Take(!ahead, boundary, other);
+    if (value > plan_.makespan) return SetOrder(order_);
+    order_ = new_order_;
     plan_.makespan = value;
+    Adopt(window_.End(!ahead), ahead, with);
   }
 
-  // The choices of the prefix (suffix) that a label stands for.
-  void Take(bool forward, int boundary, int index) {
-    while (boundary != (forward ? 0 : net_.n)) {
-      const Label& label = Boundary(forward, boundary).labels[static_cast<size_t>(index)];
-      const int p = forward ? boundary - 1 : boundary;
-      const size_t v = static_cast<size_t>(state_.Op(p));
-      plan_.mode[v] = label.mode;
-      std::copy_n(label.units, lanes(), plan_.units.begin() + static_cast<std::ptrdiff_t>(v * static_cast<size_t>(lanes())));
-      index = label.parent;
-      boundary += forward ? -1 : 1;
-    }
-  }
-
-  // A random new order of the window [i, j), re-split; taken if the schedule gets no slower.
-  void TryOrder(int i, int j, bool ahead, Random* random) {
-    old_order_.assign(plan_.sequence.begin() + i, plan_.sequence.begin() + j);
-    if (!Propose(i, j, random)) return;
-    evaluations_ += (j - i) * static_cast<int64_t>(1 + state_.layout().Tensors(j) / kTensorsPerEvaluation);
-    state_.layout().SetOrder(i, new_order_);
-    Seed(i, j, !ahead);
-    for (int k = 0; k < j - i; ++k) {
-      const int p = ahead ? i + k : j - 1 - k;
-      Extend(p, ahead, false);
-      Select(p, ahead);
-    }
-    if (best_.value > plan_.makespan) {
-      state_.layout().SetOrder(i, old_order_);
-      return;
-    }
-    std::copy(new_order_.begin(), new_order_.end(), plan_.sequence.begin() + i);
-    const int end = ahead ? j : i;
-    Take(ahead, end, 0);
-    Take(!ahead, end, best_.with);
-    plan_.makespan = best_.value;
+  void SetOrder(const std::vector<int>& ops) {
+    const int begin = Begin();
+    for (size_t k = 0; k < ops.size(); ++k) place_[static_cast<size_t>(ops[k])] = begin + static_cast<int>(k);
+    window_.layout().SetOrder(0, ops);
   }
 
   // Moves one operator of the window past operators that it does not depend on.
-  bool Propose(int i, int j, Random* random) {
-    new_order_ = old_order_;
-    const int count = j - i;
+  bool Propose(Random* random) {
+    new_order_ = order_;
+    const int count = window_.size();
+    const OrderLayout& layout = window_.state().layout();
     for (int attempt = 0; attempt < 4; ++attempt) {
       const int at = static_cast<int>(random->Below(static_cast<uint32_t>(count)));
       const int v = new_order_[static_cast<size_t>(at)];
       int lo = 0, hi = count - 1;
       for (int e = net_.in_begin[static_cast<size_t>(v)]; e < net_.in_begin[static_cast<size_t>(v) + 1]; ++e) {
-        lo = std::max(lo, state_.layout().Place(net_.in_op[static_cast<size_t>(e)]) - i + 1);
+        lo = std::max(lo, layout.Place(net_.in_op[static_cast<size_t>(e)]) + 1);
       }
       for (int k = net_.out_begin[static_cast<size_t>(v)]; k < net_.out_begin[static_cast<size_t>(v) + 1]; ++k) {
-        hi = std::min(hi, state_.layout().Place(net_.out_op[static_cast<size_t>(k)]) - i - 1);
+        hi = std::min(hi, layout.Place(net_.out_op[static_cast<size_t>(k)]) - 1);
       }
       if (lo >= hi) continue;
       int to = lo + static_cast<int>(random->Below(static_cast<uint32_t>(hi - lo)));
@@ -401,18 +180,18 @@ class OrderSearch {
     return false;
   }
 
+  int Place(int op) const { return place_[static_cast<size_t>(op)]; }
+  int Begin() const { return window_.state().layout().begin(); }
+
   const Net& net_;
   SequencePlan plan_;
-  int width_;
-  OrderState<kD> state_;
-  std::vector<Labels> forward_, backward_;
-  std::vector<Candidate> candidates_;
-  Candidate best_;             // of the last Select; it is label 0
-  int others_ = 0;
-  uint8_t warm_[kWidth] = {};  // the last split over all lanes: neighbouring labels split alike
-  int64_t evaluations_ = 0;
-  std::vector<int> by_other_, by_set_;
-  std::vector<int> old_order_, new_order_;
+  std::vector<int> place_, slot_;  // [op] position; place in a row
+  LabelField<kD> whole_, window_;
+  OrderPosition past_;         // what the whole wants behind the window
+  std::vector<Tick> across_;
+  std::vector<int> order_, new_order_;  // of the window
+  bool improved_ = false;      // in the window; then with the label from_ before it and the label to_ behind it
+  int from_ = 0, to_ = 0;
 };
 
 }  // namespace plait

@@ -7,30 +7,37 @@ int IndexOf(const std::vector<int>& list, int value) { return static_cast<int>(s
 
 }  // namespace
 
-OrderLayout::OrderLayout(const Net& net, const std::vector<int>& sequence)
-    : net_(net), positions_(static_cast<size_t>(net.n)), place_(static_cast<size_t>(net.n), 0), edge_to_(net.in_op.size()) {
-  by_region_ = std::any_of(net.in_access.begin(), net.in_access.end(), [](int a) { return a >= 0; });
-  for (int o = 0; o < net.n; ++o) {
-    for (int e = net.in_begin[static_cast<size_t>(o)]; e < net.in_begin[static_cast<size_t>(o) + 1]; ++e) edge_to_[static_cast<size_t>(e)] = o;
+void OrderLayout::Reset(int begin, const std::vector<int>& ops) {
+  begin_ = begin;
+  size_ = static_cast<int>(ops.size());
+  if (positions_.size() < ops.size()) positions_.resize(ops.size());
+  entering_.tensors.clear();
+  entering_.edges.clear();
+  for (int v : ops) {
+    for (int e = net_.in_begin[static_cast<size_t>(v)]; e < net_.in_begin[static_cast<size_t>(v) + 1]; ++e) {
+      const int x = net_.in_op[static_cast<size_t>(e)];
+      if (Place(x) >= 0) continue;
+      if (std::find(entering_.tensors.begin(), entering_.tensors.end(), x) == entering_.tensors.end()) entering_.tensors.push_back(x);
+      if (net_.in_access[static_cast<size_t>(e)] >= 0) entering_.edges.push_back(e);
+    }
   }
-  SetOrder(0, sequence);
+  for (int p = 0; p < size_; ++p) {
+    positions_[static_cast<size_t>(p)].op = ops[static_cast<size_t>(p)];
+    Build(p);
+  }
 }
 
 void OrderLayout::SetOrder(int i, const std::vector<int>& ops) {
   const int j = i + static_cast<int>(ops.size());
   OrderPosition& last = positions_[static_cast<size_t>(j) - 1];
   const std::vector<int> tensors = last.tensors, edges = last.edges;
-  for (int p = i; p < j; ++p) {
-    positions_[static_cast<size_t>(p)].op = ops[static_cast<size_t>(p - i)];
-    place_[static_cast<size_t>(ops[static_cast<size_t>(p - i)])] = p;
-  }
+  for (int p = i; p < j; ++p) positions_[static_cast<size_t>(p)].op = ops[static_cast<size_t>(p - i)];
   for (int p = i; p < j; ++p) Build(p);
-  if (tensors.size() == last.tensors.size() && j < net_.n) Arrange(tensors, edges, &last);
+  Arrange(tensors, edges, &last);
 }
 
 void OrderLayout::Build(int p) {
-  static const OrderPosition kNothing;
-  const OrderPosition& before = p == 0 ? kNothing : positions_[static_cast<size_t>(p) - 1];
+  const OrderPosition& before = p == 0 ? entering_ : positions_[static_cast<size_t>(p) - 1];
   OrderPosition& at = positions_[static_cast<size_t>(p)];
   const size_t v = static_cast<size_t>(at.op);
   at.tensors.clear();
@@ -42,8 +49,13 @@ void OrderLayout::Build(int p) {
   at.out_edges.clear();
   for (size_t k = 0; k < before.tensors.size(); ++k) {
     const size_t x = static_cast<size_t>(before.tensors[k]);
+    // Readers behind the stretch do not count for what was made before it.
+    const int end = Place(before.tensors[k]) < 0 ? size_ : net_.n;
     bool wanted = false;
-    for (int c = net_.out_begin[x]; c < net_.out_begin[x + 1] && !wanted; ++c) wanted = Place(net_.out_op[static_cast<size_t>(c)]) > p;
+    for (int c = net_.out_begin[x]; c < net_.out_begin[x + 1] && !wanted; ++c) {
+      const int place = Place(net_.out_op[static_cast<size_t>(c)]);
+      wanted = place > p && place < end;
+    }
     if (!wanted) continue;
     at.tensors.push_back(before.tensors[k]);
     at.source.push_back(static_cast<int>(k));
@@ -54,7 +66,7 @@ void OrderLayout::Build(int p) {
     at.source.push_back(-1);
   }
   for (size_t k = 0; k < before.edges.size(); ++k) {
-    if (Place(EdgeConsumer(before.edges[k])) <= p) continue;
+    if (Place(net_.in_to[static_cast<size_t>(before.edges[k])]) <= p) continue;
     at.edges.push_back(before.edges[k]);
     at.edge_source.push_back(static_cast<int>(k));
   }
@@ -62,7 +74,7 @@ void OrderLayout::Build(int p) {
     at.inputs.push_back(IndexOf(before.tensors, net_.in_op[static_cast<size_t>(e)]));
     at.in_edges.push_back(net_.in_access[static_cast<size_t>(e)] < 0 ? -1 : IndexOf(before.edges, e));
   }
-  if (!by_region_) return;
+  if (!net_.any_region) return;
   for (int k = net_.out_begin[v]; k < net_.out_begin[v + 1]; ++k) {
     const int e = net_.out_edge[static_cast<size_t>(k)];
     const bool region = net_.in_access[static_cast<size_t>(e)] >= 0;

@@ -27,19 +27,26 @@ struct OrderPosition {
   std::vector<int> out_edges;    // for each consumer: its edge in the rows after; -1: reads whole
 };
 
-// The sequence with its positions; the layout of rows at the ends of a stretch survives its reordering.
+// A stretch of a sequence of operators. Its rows hold what somebody in it makes or reads: of the tensors that were made before it, those that are
+// read inside; of its own, also those that are read behind it. Rows at its ends keep their layout when it is reordered.
 class OrderLayout {
  public:
-  OrderLayout(const Net& net, const std::vector<int>& sequence);
+  // `places`: [op] position in the whole sequence; the caller keeps them right, and alive.
+  OrderLayout(const Net& net, const std::vector<int>& places) : net_(net), places_(places) {}
 
+  // The stretch is `ops`, from `begin` of the sequence on.
+  void Reset(int begin, const std::vector<int>& ops);
+
+  int begin() const { return begin_; }
+  int size() const { return size_; }
   const OrderPosition& At(int position) const { return positions_[static_cast<size_t>(position)]; }
-  int Place(int op) const { return place_[static_cast<size_t>(op)]; }
-  bool by_region() const { return by_region_; }
-  size_t Tensors(int boundary) const { return boundary == 0 ? 0 : At(boundary - 1).tensors.size(); }
-  size_t Edges(int boundary) const { return boundary == 0 ? 0 : At(boundary - 1).edges.size(); }
-  int EdgeConsumer(int edge) const { return edge_to_[static_cast<size_t>(edge)]; }
+  int Place(int op) const { return places_[static_cast<size_t>(op)] - begin_; }
+  const std::vector<int>& TensorsAt(int boundary) const { return boundary == 0 ? entering_.tensors : At(boundary - 1).tensors; }
+  const std::vector<int>& EdgesAt(int boundary) const { return boundary == 0 ? entering_.edges : At(boundary - 1).edges; }
+  size_t Tensors(int boundary) const { return TensorsAt(boundary).size(); }
+  size_t Edges(int boundary) const { return EdgesAt(boundary).size(); }
 
-  // Puts `ops`, the operators of positions i, i + 1, ..., there in this new order.
+  // Positions i, i + 1, ... have `ops`, what stood there in another order; places are as the new order has them.
   void SetOrder(int i, const std::vector<int>& ops);
 
  private:
@@ -47,10 +54,10 @@ class OrderLayout {
   void Arrange(const std::vector<int>& tensors, const std::vector<int>& edges, OrderPosition* at) const;
 
   const Net& net_;
-  bool by_region_ = false;
+  const std::vector<int>& places_;
+  int begin_ = 0, size_ = 0;
+  OrderPosition entering_;  // tensors and edges only
   std::vector<OrderPosition> positions_;
-  std::vector<int> place_;    // [op]
-  std::vector<int> edge_to_;  // [edge] consumer
 };
 
 template <int kD>
@@ -58,7 +65,7 @@ class OrderState {
  public:
   static constexpr int kWidth = kD > 0 ? kD : kMaxLanes;
 
-  OrderState(const Net& net, const std::vector<int>& sequence) : net_(net), layout_(net, sequence), stride_(layout_.by_region() ? 3 * lanes() + 1 : lanes()) {}
+  OrderState(const Net& net, const std::vector<int>& places) : net_(net), layout_(net, places), stride_(net.any_region ? 3 * lanes() + 1 : lanes()) {}
 
   int lanes() const { return kD > 0 ? kD : net_.lanes; }
   int Op(int position) const { return layout_.At(position).op; }
@@ -113,7 +120,7 @@ class OrderState {
     }
     for (int edge : at.out_edges) {
       if (edge < 0) continue;
-      const Tick* read = after + Read(position + 1, edge);
+      const Tick* read = after + Read(at.tensors.size(), edge);
       for (int d = 0; d < lanes(); ++d) s.demand[d] = std::max(s.demand[d], read[d]);
     }
     return s;
@@ -132,7 +139,7 @@ class OrderState {
     const int first = net_.out_begin[static_cast<size_t>(v)];
     for (size_t k = 0; k < at.out_edges.size(); ++k) {
       if (at.out_edges[k] < 0) continue;
-      const Tick* read = after + Read(position + 1, at.out_edges[k]);
+      const Tick* read = after + Read(at.tensors.size(), at.out_edges[k]);
       const Access* access = AccessOf(net_.out_edge[static_cast<size_t>(first) + k], static_cast<int>(read[2 * D]), v, mode);
       if (access != nullptr) {
         TailByRegion(m, read, *access, units, tail);
@@ -161,9 +168,9 @@ class OrderState {
     return most;
   }
 
-  // The longest path that joins the rows before and after the operator without touching it, lanes aside.
-  Tick Around(int position, const Tick* before, const Tick* after) const {
-    const OrderPosition& at = layout_.At(position);
+  // The longest path that joins rows before and after what lies between without touching it, lanes aside. `at`: the tensors and edges of the row after,
+  // and their places in the row before.
+  Tick Around(const OrderPosition& at, const Tick* before, const Tick* after) const {
     const int D = lanes();
     Tick most = std::max(before[D], after[D]);
     for (size_t k = 0; k < at.tensors.size(); ++k) {
@@ -175,7 +182,7 @@ class OrderState {
       }
     }
     for (size_t k = 0; k < at.edges.size(); ++k) {
-      if (at.edge_source[k] >= 0) most = std::max(most, AcrossEdge(position, static_cast<int>(k), before, after));
+      if (at.edge_source[k] >= 0) most = std::max(most, AcrossEdge(at, static_cast<int>(k), before, after));
     }
     return most;
   }
@@ -201,7 +208,7 @@ class OrderState {
     if (at.own < 0) return;
     Tick* made = after + Made(at.own);
     std::copy_n(release, D, made);
-    if (!layout_.by_region()) return;
+    if (!net_.any_region) return;
     std::copy_n(end, D, made + D);
     for (int d = 0; d < D; ++d) made[2 * D + d] = units[d];
     made[3 * D] = mode;
@@ -225,7 +232,7 @@ class OrderState {
       if (at.source[k] >= 0) std::copy_n(after + Wanted(static_cast<int>(k)), D, before + Wanted(at.source[k]));
     }
     for (size_t k = 0; k < at.edges.size(); ++k) {
-      if (at.edge_source[k] >= 0) std::copy_n(after + Read(position + 1, static_cast<int>(k)), 2 * D + 1, before + Read(position, at.edge_source[k]));
+      if (at.edge_source[k] >= 0) std::copy_n(after + Read(at.tensors.size(), static_cast<int>(k)), 2 * D + 1, before + Read(layout_.Tensors(position), at.edge_source[k]));
     }
     for (size_t i = 0; i < at.inputs.size(); ++i) {
       if (at.in_edges[i] < 0) {
@@ -233,12 +240,31 @@ class OrderState {
         for (int d = 0; d < D; ++d) demand[d] = std::max(demand[d], span[d]);
         continue;
       }
-      Tick* read = before + Read(position, at.in_edges[i]);
+      Tick* read = before + Read(layout_.Tensors(position), at.in_edges[i]);
       for (int d = 0; d < D; ++d) {
         read[d] = span[d];
         read[D + d] = units[d];
       }
       read[2 * D] = mode;
+    }
+  }
+
+  // The part of a forward row of the whole that a stretch has: `slots`: [op] where a tensor stands in the whole row.
+  void PickForward(const Tick* whole, const std::vector<int>& slots, const std::vector<int>& tensors, Tick* row) const {
+    std::copy_n(whole, lanes() + 1, row);
+    for (size_t k = 0; k < tensors.size(); ++k) {
+      std::copy_n(whole + Made(slots[static_cast<size_t>(tensors[k])]), stride_, row + Made(static_cast<int>(k)));
+    }
+  }
+  // The same of a backward row, which holds what `at` lists.
+  void PickBackward(const Tick* whole, const OrderPosition& at, const std::vector<int>& slots, const std::vector<int>& tensors, const std::vector<int>& edges,
+                    Tick* row) const {
+    const int D = lanes();
+    std::copy_n(whole, D + 1, row);
+    for (size_t k = 0; k < tensors.size(); ++k) std::copy_n(whole + Wanted(slots[static_cast<size_t>(tensors[k])]), D, row + Wanted(static_cast<int>(k)));
+    for (size_t k = 0; k < edges.size(); ++k) {
+      const auto index = std::find(at.edges.begin(), at.edges.end(), edges[k]) - at.edges.begin();
+      std::copy_n(whole + Read(at.tensors.size(), static_cast<int>(index)), 2 * D + 1, row + Read(tensors.size(), static_cast<int>(k)));
     }
   }
 
@@ -251,14 +277,14 @@ class OrderState {
       }
       return true;
     };
-    if (!layout_.by_region()) return no_later(0, size);
+    if (!net_.any_region) return no_later(0, size);
     if (forward) {
       for (int at = Made(0); at < size; at += stride_) {
         if (!no_later(at, at + 2 * D) || !std::equal(a + at + 2 * D, a + at + stride_, b + at + 2 * D)) return false;
       }
       return no_later(0, D + 1);
     }
-    const int edges = Read(boundary, 0);
+    const int edges = Read(layout_.Tensors(boundary), 0);
     for (int at = edges; at < size; at += 2 * D + 1) {
       if (!no_later(at, at + D) || !std::equal(a + at + D, a + at + 2 * D + 1, b + at + D)) return false;
     }
@@ -277,7 +303,7 @@ class OrderState {
     }
     for (size_t k = 0; k < at.out_edges.size(); ++k) {
       if (at.out_edges[k] < 0) continue;
-      const Tick* read = after + Read(position + 1, at.out_edges[k]);
+      const Tick* read = after + Read(at.tensors.size(), at.out_edges[k]);
       visit(read + D, net_.Mode(net_.out_op[static_cast<size_t>(first_out) + k], static_cast<int>(read[2 * D])).units);
     }
   }
@@ -285,7 +311,7 @@ class OrderState {
  private:
   int Made(int index) const { return lanes() + 1 + index * stride_; }
   int Wanted(int index) const { return lanes() + 1 + index * lanes(); }
-  int Read(int boundary, int index) const { return lanes() + 1 + static_cast<int>(layout_.Tensors(boundary)) * lanes() + index * (2 * lanes() + 1); }
+  int Read(size_t tensors, int index) const { return lanes() + 1 + static_cast<int>(tensors) * lanes() + index * (2 * lanes() + 1); }
   int MadeMode(const Tick* made) const { return static_cast<int>(made[3 * lanes()]); }
 
   const Access* AccessOf(int edge, int mode, int producer, int producer_mode) const {
@@ -331,12 +357,11 @@ class OrderState {
   }
 
   // The longest path along the index-th edge after `position`, whose producer stands before it.
-  Tick AcrossEdge(int position, int index, const Tick* before, const Tick* after) const {
-    const OrderPosition& at = layout_.At(position);
+  Tick AcrossEdge(const OrderPosition& at, int index, const Tick* before, const Tick* after) const {
     const int D = lanes(), e = at.edges[static_cast<size_t>(index)], p = net_.in_op[static_cast<size_t>(e)];
     const auto tensor = std::find(at.tensors.begin(), at.tensors.end(), p) - at.tensors.begin();
     const Tick* made = before + Made(at.source[static_cast<size_t>(tensor)]);
-    const Tick* read = after + Read(position + 1, index);
+    const Tick* read = after + Read(at.tensors.size(), index);
     const Access* access = AccessOf(e, static_cast<int>(read[2 * D]), p, MadeMode(made));
     Tick ready[kWidth] = {};
     if (access == nullptr) {

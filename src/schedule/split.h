@@ -7,10 +7,9 @@
 
 namespace plait {
 
-// What surrounds an operator: when its parts can start, and what follows them.
+// What follows an operator.
 template <int kWidth>
 struct Surroundings {
-  Tick start[kWidth];    // earliest start on each lane
   Tick after[kWidth];    // path that follows on the same lane
   Tick demand[kWidth];   // longest path from the start of a consumer on the lane; 0: none there
   bool sink = false;     // no consumer at all: the lane's exit follows
@@ -26,6 +25,7 @@ struct Split {
 template <int kWidth>
 class Paths {
  public:
+  Paths() = default;
   Paths(const Net& net, const NetMode& m, const Surroundings<kWidth>& s, int lanes) {
     const int row = m.units + 1;
     const Tick* tables = &net.handoffs[static_cast<size_t>(m.handoff)];
@@ -33,7 +33,7 @@ class Paths {
       Lane& lane = lanes_[d];
       lane.cost = &net.costs[static_cast<size_t>(m.cost + d * row)];
       lane.floor = &net.floors[static_cast<size_t>(m.cost + d * row)];
-      lane.start = s.start[d];
+      lane.start = 0;
       lane.after = std::max(s.sink ? net.exit[static_cast<size_t>(d)] : s.demand[d], s.after[d]);
       lane.count = 0;
       for (int f = 0; f < lanes; ++f) {
@@ -54,6 +54,10 @@ class Paths {
     }
   }
 
+  // Parts start at 0 unless told otherwise.
+  void StartAt(const Tick* start, int lanes) {
+    for (int d = 0; d < lanes; ++d) lanes_[d].start = start[d];
+  }
   Tick Cost(int d, int u) const { return lanes_[d].cost[u]; }
   Tick Floor(int d, int u) const { return lanes_[d].floor[u]; }
   // kInfinite or more where the lane cannot.
