@@ -300,7 +300,11 @@ void OpenClBoundLane::Abandon() noexcept {
   running_ = false;
   if (signals_ != nullptr) signals_->OpenAll();
   is_gated_ = false;
-  if (in_flight_.empty()) return;
+  if (in_flight_.empty()) {
+    // The kernel that gave the last signal may not have returned yet.
+    if (signals_ != nullptr) device_->api().clFinish(queue_.get());
+    return;
+  }
   const ClApi& api = device_->api();
   api.clFlush(queue_.get());
   const int64_t deadline = NowNs() + kAbandonNs;

@@ -41,7 +41,7 @@ class OpenClBoundLane final : public BoundLane {
   };
   struct InFlight {
     ClEvent last;                  // completes with the segment
-    cl_int ticket = 0;             // signalled when it is complete, if the lane has signals
+    cl_uint ticket = 0;            // signalled when it is complete, if the lane has signals
     int64_t finished_ns = 0;       // when it was seen complete; 0: not yet
     std::vector<std::pair<int64_t, ClEvent>> events;  // with timings: step and event of each launch
     int64_t submit_ns = 0;
@@ -74,7 +74,7 @@ class OpenClBoundLane final : public BoundLane {
   uint64_t inference_ = 0;
   bool running_ = false;
   bool is_gated_ = false;                // the newest in flight stands behind a closed gate, and is not counted in submitted_
-  cl_int gate_ticket_ = 0;
+  cl_uint gate_ticket_ = 0;
   uint32_t looks_ = 0;                   // at signals that were not given
   int64_t submission_ns_ = 0;            // spent on enqueueing this inference's segments
   int64_t ready_ns_ = 0;                 // when the next segment's waits were seen to hold; 0: not yet

@@ -7,7 +7,7 @@ namespace {
 
 constexpr cl_uint kTicketArgument = 1;
 
-static_assert(sizeof(std::atomic<cl_int>) == sizeof(cl_int) && std::atomic<cl_int>::is_always_lock_free);
+static_assert(sizeof(std::atomic<cl_uint>) == sizeof(cl_uint) && std::atomic<cl_uint>::is_always_lock_free);
 
 }  // namespace
 
@@ -27,11 +27,11 @@ Signals::~Signals() {
   if (words_ != nullptr) device_->api().clSVMFree(device_->context(), words_);
 }
 
-cl_int Signals::EnqueueGate(cl_command_queue queue, cl_int ticket) { return EnqueueWith(queue, gate_, ticket, nullptr); }
+cl_int Signals::EnqueueGate(cl_command_queue queue, cl_uint ticket) { return EnqueueWith(queue, gate_, ticket, nullptr); }
 
-cl_int Signals::EnqueueSignal(cl_command_queue queue, cl_int ticket, cl_event* event) { return EnqueueWith(queue, signal_, ticket, event); }
+cl_int Signals::EnqueueSignal(cl_command_queue queue, cl_uint ticket, cl_event* event) { return EnqueueWith(queue, signal_, ticket, event); }
 
-cl_int Signals::EnqueueWith(cl_command_queue queue, const Launch& launch, cl_int ticket, cl_event* event) {
+cl_int Signals::EnqueueWith(cl_command_queue queue, const Launch& launch, cl_uint ticket, cl_event* event) {
   const cl_int error = device_->api().clSetKernelArg(launch.kernel.get(), kTicketArgument, sizeof(ticket), &ticket);
   return error == CL_SUCCESS ? Enqueue(*device_, queue, launch, event) : error;
 }

@@ -20,33 +20,33 @@ class Signals {
   // The queue that they were enqueued in is finished.
   ~Signals();
 
-  // A ticket larger than all before (modulo 2^32).
-  cl_int Draw() { return static_cast<cl_int>(++drawn_); }
+  // A ticket that follows all before (modulo 2^32).
+  cl_uint Draw() { return ++drawn_; }
   // Holds what is enqueued behind it until Open(ticket).
-  cl_int EnqueueGate(cl_command_queue queue, cl_int ticket);
+  cl_int EnqueueGate(cl_command_queue queue, cl_uint ticket);
   // Opens all gates with tickets up to this one.
-  void Open(cl_int ticket) noexcept { words_->gate.store(ticket, std::memory_order_release); }
-  void OpenAll() noexcept { Open(static_cast<cl_int>(drawn_)); }
+  void Open(cl_uint ticket) noexcept { words_->gate.store(ticket, std::memory_order_release); }
+  void OpenAll() noexcept { Open(drawn_); }
   // Tells the host that everything enqueued before is done. `event` may be null.
-  cl_int EnqueueSignal(cl_command_queue queue, cl_int ticket, cl_event* event);
-  bool IsDone(cl_int ticket) const {
-    return static_cast<cl_int>(static_cast<cl_uint>(words_->done.load(std::memory_order_acquire)) - static_cast<cl_uint>(ticket)) >= 0;
-  }
+  cl_int EnqueueSignal(cl_command_queue queue, cl_uint ticket, cl_event* event);
+  bool IsDone(cl_uint ticket) const { return static_cast<cl_int>(words_->done.load(std::memory_order_acquire) - ticket) >= 0; }
 
  private:
+  // The first tickets lie before the change of sign, so that every session passes it within its first segments instead of after days.
+  static constexpr cl_uint kFirst = 0x7ffffff8;
   // On lines of their own: each is polled by one side while the other one writes.
   struct Words {
-    alignas(64) std::atomic<cl_int> gate{0};
-    alignas(64) std::atomic<cl_int> done{0};
+    alignas(64) std::atomic<cl_uint> gate{kFirst};
+    alignas(64) std::atomic<cl_uint> done{kFirst};
   };
 
   explicit Signals(std::shared_ptr<Device> device) : device_(std::move(device)) {}
-  cl_int EnqueueWith(cl_command_queue queue, const Launch& launch, cl_int ticket, cl_event* event);
+  cl_int EnqueueWith(cl_command_queue queue, const Launch& launch, cl_uint ticket, cl_event* event);
 
   std::shared_ptr<Device> device_;
   Words* words_ = nullptr;  // shared virtual memory
   Launch gate_, signal_;
-  cl_uint drawn_ = 0;
+  cl_uint drawn_ = kFirst;
 };
 
 }  // namespace plait::opencl

@@ -214,7 +214,8 @@ void AppendRows(const std::string& model, const std::vector<Contender>& contende
                           {"run_type", "aggregate"},
                           {"model", model},
                           {"contender", contender.name},
-                          {"runs", contender.all_us.size()},
+                          {"runs", contender.us.size()},
+                          {"inferences", contender.all_us.size()},
                           {"iterations", contender.us.size()},
                           {"real_time", Median(contender.us)},
                           {"time_unit", "us"},
@@ -318,7 +319,8 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
   command
       ->add_option("--compare", options->compare,
                    "Measure plans of simple strategies, too: fastest (each operator on its fastest lane), heft, heft-split, split (every operator cut by itself)")
-      ->delimiter(',');
+      ->delimiter(',')
+      ->check(CLI::IsMember(SimpleStrategies()));
   command->add_option("--round-ms", options->round_ms, "A round takes turns for so long, once at least, and counts by its medians")->check(CLI::Range(0.0, 60000.0));
   command->add_flag("--reference", options->reference, "Compare outputs with the reference backend's (slow) instead of the first lane's");
   command->add_option("--trace", options->common.trace_file, "Write a Chrome/Perfetto trace of one inference by the plan to this file");

@@ -34,6 +34,17 @@ std::vector<std::vector<OpId>> ReadersOf(const Graph& graph) {
   return readers;
 }
 
+std::optional<std::vector<StripOperator>> RowStrip(const Graph& graph, const std::vector<OpId>& ops, const std::function<CutRule(OpId, const SplitAxis&)>& rule) {
+  std::vector<StripOperator> strip;
+  for (OpId op : ops) {
+    const std::vector<SplitAxis> axes = SplitAxes(graph, graph.op(op));
+    const auto rows = std::find_if(axes.begin(), axes.end(), [](const SplitAxis& axis) { return axis.role == AxisRole::kRows; });
+    if (rows == axes.end()) return std::nullopt;
+    strip.push_back({op, *rows, rule(op, *rows)});
+  }
+  return strip;
+}
+
 bool CanBeStrip(const Graph& graph, const std::vector<std::vector<OpId>>& readers, const std::vector<OpId>& ops) {
   if (ops.size() < 2) return false;
   for (size_t i = 0; i + 1 < ops.size(); ++i) {

@@ -1,6 +1,7 @@
 // Strips: consecutive operators cut once, alike, so that nothing is handed over inside.
 #pragma once
 
+#include <functional>
 #include <optional>
 #include <vector>
 
@@ -16,6 +17,9 @@ struct StripOperator {
   SplitAxis axis{};
   CutRule rule;
 };
+
+// The operators of a strip that is cut by rows; nullopt if one of them has no rows. `rule` says what the kernels that may run it ask.
+std::optional<std::vector<StripOperator>> RowStrip(const Graph& graph, const std::vector<OpId>& ops, const std::function<CutRule(OpId, const SplitAxis&)>& rule);
 
 // Whether these operators (two or more, in topological order, no views) can be a strip: what any but the last computes is read by others of them alone,
 // directly and not through a view, and is no graph output. `readers` is [tensor] -> operators that read it.

@@ -99,20 +99,11 @@ class ProblemBuilder::Impl {
       const std::vector<bool> able = Able(o);
       for (size_t d = 0; d < able.size(); ++d) out.able[d] = out.able[d] && able[d];
     }
-    SplitAxis last_axis{};
-    for (OpId o : ops) {
-      const std::vector<SplitAxis> axes = SplitAxes(graph_, graph_.op(o));
-      const auto rows = std::find_if(axes.begin(), axes.end(), [](const SplitAxis& axis) { return axis.role == AxisRole::kRows; });
-      if (rows == axes.end()) return std::nullopt;
-      CutRule rule{1, 1};
-      for (size_t d = 0; d < lanes_.size(); ++d) {
-        if (out.able[d]) rule = Combine(rule, lanes_[d].rules->Cut(graph_, o, *rows));
-      }
-      out.strip.push_back({o, *rows, rule});
-      last_axis = *rows;
-    }
-    const std::optional<CutAxis> cut = CutFor(ops.back(), last_axis, out.able);
+    auto strip = RowStrip(graph_, ops, [&](OpId op, const SplitAxis& axis) { return RuleOf(op, axis, out.able); });
+    if (!strip) return std::nullopt;
+    const std::optional<CutAxis> cut = CutFor(ops.back(), strip->back().axis, out.able);
     if (!cut) return std::nullopt;
+    out.strip = std::move(*strip);
     out.cut = *cut;
     return out;
   }
@@ -123,9 +114,9 @@ class ProblemBuilder::Impl {
     const int first = lane == 0 ? 0 : lane + 1 == lanes_.size() ? free : free / 2;
     const Region last = UnitRegion(graph_.output(graph_.op(strip.strip.back().op)).shape, strip.cut, first, u);
     const std::optional<std::vector<Region>> regions = StripRegions(graph_, strip.strip, last);
+    if (!regions) return kForbidden;
     Tick sum = 0;
     for (size_t i = 0; i < strip.strip.size(); ++i) {
-      if (!regions) return kForbidden;
       PLAIT_ASSIGN_OR_RETURN(const Tick ticks, RowTicks(strip.strip[i], lane, (*regions)[i]));
       if (ticks == kForbidden) return ticks;
       sum += ticks;
@@ -141,10 +132,6 @@ class ProblemBuilder::Impl {
   }
 
   Result<std::optional<Mode>> StripMode(const StripCut& strip) {
-    Mode mode;
-    mode.axis = strip.cut.axis;
-    mode.units = strip.cut.units;
-    mode.min_units = strip.cut.min_units;
     return FillMode(strip.cut, strip.able, [&](size_t lane, int u) { return StripTicks(strip, lane, u); });
   }
 
@@ -275,17 +262,19 @@ class ProblemBuilder::Impl {
     return mode;
   }
 
-  std::optional<CutAxis> CutFor(OpId o, const SplitAxis& axis, const std::vector<bool>& able) const {
+  // What the kernels of all lanes that are able ask of cuts.
+  CutRule RuleOf(OpId o, const SplitAxis& axis, const std::vector<bool>& able) const {
     CutRule rule{1, 1};
-    int count = 0;
     for (size_t d = 0; d < lanes_.size(); ++d) {
-      if (!able[d]) continue;
-      rule = Combine(rule, lanes_[d].rules->Cut(graph_, o, axis));
-      ++count;
+      if (able[d]) rule = Combine(rule, lanes_[d].rules->Cut(graph_, o, axis));
     }
-    if (count < 2) return std::nullopt;
+    return rule;
+  }
+
+  std::optional<CutAxis> CutFor(OpId o, const SplitAxis& axis, const std::vector<bool>& able) const {
+    if (std::count(able.begin(), able.end(), true) < 2) return std::nullopt;
     const Dims& shape = graph_.output(graph_.op(o)).shape;
-    std::optional<CutAxis> cut = MakeCutAxis(shape, axis, rule, max_units_);
+    std::optional<CutAxis> cut = MakeCutAxis(shape, axis, RuleOf(o, axis, able), max_units_);
     if (!cut || !lines_.matter()) return cut;
     for (int u = 1; u < cut->units; ++u) {
       Part low, high;
@@ -359,13 +348,13 @@ class ProblemBuilder::Impl {
     return ticks;
   }
 
-  // What one unit of a problem operator reads of others.
-  std::vector<Source> ReadsOfUnit(const std::vector<OpId>& ops, const std::optional<CutAxis>& cut, int unit) const {
+  // What one unit of a problem operator reads of others. `strip`: how it is cut, if it is one.
+  std::vector<Source> ReadsOfUnit(const std::vector<OpId>& ops, const std::optional<StripCut>& strip, const std::optional<CutAxis>& cut, int unit) const {
     const Dims& shape = graph_.output(graph_.op(ops.back())).shape;
     const Region last = cut ? UnitRegion(shape, *cut, unit, 1) : Region::Whole(shape);
     if (ops.size() == 1) return ReadsOf(graph_, producers_, ops.back(), last);
     std::optional<std::vector<Region>> regions;
-    if (const std::optional<StripCut> strip = cut ? CutOf(ops) : std::nullopt) regions = StripRegions(graph_, strip->strip, last);
+    if (cut && strip) regions = StripRegions(graph_, strip->strip, last);
     std::vector<Source> reads;
     for (size_t i = 0; i < ops.size(); ++i) {
       const Region region = regions ? (*regions)[i] : Region::Whole(graph_.output(graph_.op(ops[i])).shape);
@@ -387,12 +376,14 @@ class ProblemBuilder::Impl {
   void AddEdges(const std::vector<int>& index) {
     ProblemOp& consumer = out_.problem.ops.back();
     const std::vector<std::optional<CutAxis>>& cuts = out_.cuts.back();
+    const std::vector<OpId>& ops = out_.ops.back();
+    const std::optional<StripCut> strip = ops.size() > 1 ? CutOf(ops) : std::nullopt;
     // [mode][unit] -> what is read; units of a whole operator: one.
     std::vector<std::vector<std::vector<Source>>> reads;
     for (const auto& cut : cuts) {
       std::vector<std::vector<Source>> by_unit;
       for (int u = 0; u < (cut ? cut->units : 1); ++u) {
-        by_unit.push_back(ReadsOfUnit(out_.ops.back(), cut, u));
+        by_unit.push_back(ReadsOfUnit(ops, strip, cut, u));
       }
       reads.push_back(std::move(by_unit));
     }

@@ -37,6 +37,7 @@ Status CheckStrips(const Graph& graph, const Schedule& schedule) {
   return Status();
 }
 
+// What TilesExactly asks of each region.
 bool IsInside(const Region& region, const Dims& shape) {
   if (region.begin.rank() != shape.rank() || region.size.rank() != shape.rank()) return false;
   for (int i = 0; i < shape.rank(); ++i) {
@@ -56,7 +57,7 @@ Status CheckPrivate(const Graph& graph, const Schedule& schedule, const PrivateR
       if (producer == kNoOp || !results.Contains(producer)) continue;
       const Region needed = InputRegion(graph, op, static_cast<int>(i), part.region);
       const Region& has = schedule.parts[static_cast<size_t>(results.PartIn(part.strip, producer))].region;
-      if (needed.IsEmpty() || plait::Contains(has, needed)) continue;
+      if (needed.IsEmpty() || Contains(has, needed)) continue;
       return InvalidArgument("strip ", part.strip, ": its part of operator '", op.name, "' reads ", ToString(needed), " of operator '",
                              graph.op(producer).name, "', of which it computes ", ToString(has));
     }

@@ -46,15 +46,14 @@ Tick MeanHandoff(const Problem& problem) {
 
 struct Found {
   PlanningProblem planning;
-  Problem searched;
   Solution solution;
 };
 
 Result<Found> Search(ProblemBuilder* builder, const StripList& strips, const SearchOptions& options) {
   Found found;
   PLAIT_ASSIGN_OR_RETURN(found.planning, builder->Build(strips));
-  found.searched = options.caution_us > 0 ? WithDearerHandoffs(found.planning.problem, options.caution_us) : found.planning.problem;
-  PLAIT_ASSIGN_OR_RETURN(found.solution, Solve(found.searched, options));
+  const Problem& problem = found.planning.problem;
+  PLAIT_ASSIGN_OR_RETURN(found.solution, options.caution_us > 0 ? Solve(WithDearerHandoffs(problem, options.caution_us), options) : Solve(problem, options));
   return found;
 }
 
@@ -62,22 +61,26 @@ Result<Found> Search(ProblemBuilder* builder, const StripList& strips, const Sea
 
 Result<Schedule> PlanSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const SearchOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(ProblemBuilder builder, ProblemBuilder::Create(graph, lanes, costs));
-  PLAIT_ASSIGN_OR_RETURN(Found best, Search(&builder, {}, options));
-  // What the search has proven is so for the problem that was searched.
-  bool is_optimal = best.solution.optimal && options.caution_us <= 0;
-  PlanningProblem plain = best.planning;
-  PLAIT_ASSIGN_OR_RETURN(const StripProposal proposal, ProposeStrips(&builder, plain, MeanHandoff(best.searched)));
-  if (proposal.gain >= kWorthASearch && !(options.stop && options.stop())) {
-    PLAIT_ASSIGN_OR_RETURN(Found with_strips, Search(&builder, proposal.strips, options));
-    if (with_strips.solution.assignment.makespan < best.solution.assignment.makespan) {
-      best = std::move(with_strips);
-      is_optimal = false;
-      plain.problem = WithoutHandoffs(std::move(plain.problem));  // strips do without some, so a bound that counts on them is none
-    }
+  PLAIT_ASSIGN_OR_RETURN(const Found plain, Search(&builder, {}, options));
+  const Found* best = &plain;
+  const Tick handoff = MeanHandoff(plain.planning.problem) + static_cast<Tick>(options.caution_us * 10);
+  PLAIT_ASSIGN_OR_RETURN(const StripList strips, ProposeStrips(&builder, plain.planning, std::min(handoff, kMaxTick), kWorthASearch));
+  Found with_strips;
+  if (!strips.empty() && !(options.stop && options.stop())) {
+    PLAIT_ASSIGN_OR_RETURN(with_strips, Search(&builder, strips, options));
+    if (with_strips.solution.assignment.makespan < plain.solution.assignment.makespan) best = &with_strips;
   }
-  PLAIT_ASSIGN_OR_RETURN(Schedule schedule, builder.ToSchedule(best.planning, best.solution.assignment));
-  schedule.lower_bound_us = is_optimal ? schedule.predicted_us : static_cast<double>(LowerBound(plain.problem, std::llround(schedule.predicted_us * 10))) / 10.0;
-  schedule.strategy = best.solution.strategy;
+  PLAIT_ASSIGN_OR_RETURN(Schedule schedule, builder.ToSchedule(best->planning, best->solution.assignment));
+  schedule.strategy = best->solution.strategy;
+  const Tick makespan = std::llround(schedule.predicted_us * 10);
+  if (best == &with_strips) {
+    // Strips do without some handoffs, so a bound that counts on them is none.
+    schedule.lower_bound_us = static_cast<double>(LowerBound(WithoutHandoffs(plain.planning.problem), makespan)) / 10.0;
+  } else if (plain.solution.optimal && options.caution_us <= 0) {
+    schedule.lower_bound_us = schedule.predicted_us;  // proven for the problem that was searched
+  } else {
+    schedule.lower_bound_us = static_cast<double>(LowerBound(plain.planning.problem, makespan)) / 10.0;
+  }
   return schedule;
 }
 

@@ -119,18 +119,11 @@ class RandomScheduler {
       std::erase_if(able, [&](LaneId lane) { return std::find(also.begin(), also.end(), lane) == also.end(); });
     }
     if (able.empty()) return false;
-    std::vector<StripOperator> strip;
-    for (OpId op : ops) {
-      const std::vector<SplitAxis> axes = SplitAxes(graph_, graph_.op(op));
-      const auto rows = std::find_if(axes.begin(), axes.end(), [](const SplitAxis& axis) { return axis.role == AxisRole::kRows; });
-      if (rows == axes.end()) return false;
-      CutRule rule{1, 1};
-      for (LaneId lane : able) rule = Combine(rule, lanes_[static_cast<size_t>(lane)].rules->Cut(graph_, op, *rows));
-      strip.push_back({op, *rows, rule});
-    }
+    const auto strip = RowStrip(graph_, ops, [&](OpId op, const SplitAxis& axis) { return RuleOf(op, axis, able); });
+    if (!strip) return false;
     std::vector<Part> parts;
-    for (Part& part : PartsAlong(ops.back(), strip.back().axis, able)) {
-      const std::optional<std::vector<Region>> regions = StripRegions(graph_, strip, part.region);
+    for (const Part& part : PartsAlong(ops.back(), strip->back().axis, able)) {
+      const std::optional<std::vector<Region>> regions = StripRegions(graph_, *strip, part.region);
       if (!regions) return false;
       ++strips_;
       for (size_t i = 0; i < ops.size(); ++i) {
@@ -191,12 +184,17 @@ class RandomScheduler {
     return PartsAlong(op, axis, chosen);
   }
 
+  // What the kernels of all these lanes ask of cuts.
+  CutRule RuleOf(OpId op, const SplitAxis& axis, const std::vector<LaneId>& lanes) const {
+    CutRule rule{1, 1};
+    for (LaneId lane : lanes) rule = Combine(rule, lanes_[static_cast<size_t>(lane)].rules->Cut(graph_, op, axis));
+    return rule;
+  }
+
   // The operator cut along `axis` at random places for these lanes; empty if it cannot be cut there.
   std::vector<Part> PartsAlong(OpId op, const SplitAxis& axis, const std::vector<LaneId>& chosen) {
-    CutRule rule{1, 1};
-    for (LaneId lane : chosen) rule = Combine(rule, lanes_[static_cast<size_t>(lane)].rules->Cut(graph_, op, axis));
     const Dims& shape = graph_.output(graph_.op(op)).shape;
-    const std::optional<CutAxis> cut = MakeCutAxis(shape, axis, rule, 2 + Pick(15));
+    const std::optional<CutAxis> cut = MakeCutAxis(shape, axis, RuleOf(op, axis, chosen), 2 + Pick(15));
     if (!cut) return {};
     std::vector<Part> parts;
     for (int first = 0; first < cut->units;) {

@@ -75,7 +75,7 @@ Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLa
 // Everything on one lane. Unsupported if it cannot run some operator.
 Result<Schedule> SingleLaneSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, LaneId lane);
 
-// A random legal schedule (random lanes, axes, cuts and orders), for tests. Deterministic in `seed`.
+// A random legal schedule (random lanes, axes, cuts, strips and orders), for tests. Deterministic in `seed`.
 Result<Schedule> RandomSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, uint64_t seed);
 
 }  // namespace plait

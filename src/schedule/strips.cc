@@ -39,20 +39,24 @@ struct Reached {
 
 class Proposer {
  public:
-  Proposer(ProblemBuilder* builder, const PlanningProblem& planning, Tick handoff)
-      : builder_(builder), planning_(planning), problem_(planning.problem), handoff_(handoff), lanes_(static_cast<int>(planning.problem.lanes.size())) {}
+  Proposer(ProblemBuilder* builder, const PlanningProblem& planning)
+      : builder_(builder), planning_(planning), problem_(planning.problem), lanes_(static_cast<int>(planning.problem.lanes.size())) {}
 
-  Result<StripProposal> Run() {
-    PLAIT_RETURN_IF_ERROR(Reach(false));
-    const Tick without = std::min(reached_.back()[0].cost, reached_.back()[1].cost);
-    PLAIT_RETURN_IF_ERROR(Reach(true));
-    const Tick with = std::min(reached_.back()[0].cost, reached_.back()[1].cost);
-    if (without >= kNever || with >= without) return StripProposal();
-    return StripProposal{Chosen(), 1.0 - static_cast<double>(with) / static_cast<double>(without)};
+  Result<StripList> Run(Tick handoff, double least_gain) {
+    PLAIT_ASSIGN_OR_RETURN(const Tick without, Least(handoff, false));
+    if (without >= kNever) return StripList();
+    const double limit = static_cast<double>(without) * (1 - least_gain);
+    // Strips save handoffs and nothing else: where those are cheap, all of them together are not worth the look.
+    PLAIT_ASSIGN_OR_RETURN(const Tick unhindered, Least(0, false));
+    if (static_cast<double>(unhindered) > limit) return StripList();
+    PLAIT_ASSIGN_OR_RETURN(const Tick with, Least(handoff, true));
+    return static_cast<double>(with) > limit ? StripList() : Chosen();
   }
 
  private:
-  Status Reach(bool strips) {
+  // The least time, and how it is reached.
+  Result<Tick> Least(Tick handoff, bool strips) {
+    handoff_ = handoff;
     const size_t n = problem_.ops.size();
     reached_.assign(n + 1, {});
     reached_[0][0].cost = 0;
@@ -63,7 +67,7 @@ class Proposer {
         PLAIT_RETURN_IF_ERROR(AddStrip(j - length, j));
       }
     }
-    return Status();
+    return std::min(reached_[n][0].cost, reached_[n][1].cost);
   }
 
   StripList Chosen() const {
@@ -148,15 +152,15 @@ class Proposer {
   ProblemBuilder* builder_;
   const PlanningProblem& planning_;
   const Problem& problem_;
-  Tick handoff_;
   int lanes_;
+  Tick handoff_ = 0;
   std::vector<std::array<Reached, 2>> reached_;  // [operators done][last one cut by rows]
 };
 
 }  // namespace
 
-Result<StripProposal> ProposeStrips(ProblemBuilder* builder, const PlanningProblem& planning, Tick handoff) {
-  return Proposer(builder, planning, handoff).Run();
+Result<StripList> ProposeStrips(ProblemBuilder* builder, const PlanningProblem& planning, Tick handoff, double least_gain) {
+  return Proposer(builder, planning).Run(handoff, least_gain);
 }
 
 }  // namespace plait

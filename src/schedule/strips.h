@@ -5,14 +5,9 @@
 
 namespace plait {
 
-struct StripProposal {
-  StripList strips;
-  double gain = 0;  // share of the time without strips that they seem to save
-};
-
 // Strips that look better than cutting each of their operators by itself, judged along the order of `planning.ops` (which has no strips) with every border
 // between operators that are not cut alike at the price of `handoff`. A guess for the search to judge: it takes each operator's parts to be balanced and
-// forgets what overlaps. Empty if there are none.
-Result<StripProposal> ProposeStrips(ProblemBuilder* builder, const PlanningProblem& planning, Tick handoff);
+// forgets what overlaps. Empty if they do not seem to save the share `least_gain` of the time without strips.
+Result<StripList> ProposeStrips(ProblemBuilder* builder, const PlanningProblem& planning, Tick handoff, double least_gain);
 
 }  // namespace plait

@@ -1,6 +1,7 @@
 // Strips: operators cut once, alike, each lane computing the halo that it needs by itself.
 #include <gtest/gtest.h>
 
+#include <cstdio>
 #include <functional>
 #include <optional>
 #include <string>
@@ -32,14 +33,16 @@ class Strips : public testing::Test {
     Result<Graph> graph = b.Build();
     ASSERT_TRUE(graph.ok()) << graph.status().message();
     graph_ = Place(*graph).value();
-    std::vector<StripOperator> strip;
-    for (OpId o = 0; o < graph_.op_count(); ++o) strip.push_back({o, {1, AxisRole::kRows}, {1, 1}});
+    std::vector<OpId> ops;
+    for (OpId o = 0; o < graph_.op_count(); ++o) ops.push_back(o);
+    const auto strip = RowStrip(graph_, ops, [](OpId, const SplitAxis&) { return CutRule{1, 1}; });
+    ASSERT_TRUE(strip.has_value());
     schedule_.lanes.resize(2);
     for (int lane = 0; lane < 2; ++lane) {
       Region last = Region::Whole({1, 16, 16, 32});
       last.begin[1] = 8 * lane;
       last.size[1] = 8;
-      const std::optional<std::vector<Region>> regions = StripRegions(graph_, strip, last);
+      const std::optional<std::vector<Region>> regions = StripRegions(graph_, *strip, last);
       ASSERT_TRUE(regions.has_value());
       for (OpId o = 0; o < graph_.op_count(); ++o) {
         Part part;
@@ -146,6 +149,7 @@ TEST_F(Strips, SurviveAPlanFile) {
   const std::string path = testing::TempDir() + "plait_strips.plan";
   ASSERT_TRUE(SavePlan(plan, path).ok());
   const Result<Plan> again = LoadPlan(graph_, path);
+  std::remove(path.c_str());
   ASSERT_TRUE(again.ok()) << again.status().message();
   EXPECT_EQ(again->program.arena_bytes, plan.program.arena_bytes);
   EXPECT_EQ(StatsOf(again->program).waits, 0);

@@ -92,7 +92,7 @@ class Runs(tool.ToolTest):
 
 
 class Bench(tool.ToolTest):
-    FIELDS = ["name", "model", "contender", "median_us", "ci95_us", "p90_us", "p99_us", "runs", "predicted_us", "max_rel_error", "lanes_used",
+    FIELDS = ["name", "model", "contender", "median_us", "ci95_us", "p90_us", "p99_us", "runs", "inferences", "predicted_us", "max_rel_error", "lanes_used",
               "reference_fallbacks"]
 
     def test_json(self):
@@ -106,11 +106,24 @@ class Bench(tool.ToolTest):
                 self.assertEqual([field for field in self.FIELDS if field not in row], [])
                 self.assertEqual(row["name"], f"squeezenet1_1/{contender}")
                 self.assertEqual(row["runs"], 3)
+                self.assertGreaterEqual(row["inferences"], 3)
                 low, high = row["ci95_us"]
                 self.assertTrue(0 < low <= row["median_us"] <= high)
                 self.assertLessEqual(row["median_us"], row["p99_us"])
                 self.assertLessEqual(row["max_rel_error"], 1e-4)
                 self.assertGreaterEqual(row["lanes_used"], 1)
+
+    def test_compare(self):
+        report = json.loads(self.succeed("bench", "squeezenet1_1", "--rounds", "3", "--round-ms", "0", "--no-tune", "--compare", "split,heft", "--json", "-"))
+        rows = {row["contender"]: row for row in report["benchmarks"]}
+        for strategy in ("split", "heft"):
+            self.assertEqual(rows[f"plan:{strategy}"]["inferences"], 3)
+            self.assertGreater(rows["plan"]["speedup_over"][f"plan:{strategy}"]["median"], 0)
+
+    def test_compare_names_the_strategies(self):
+        done = self.plait("bench", "squeezenet1_1", "--compare", "greedy")
+        self.assertEqual(done.returncode, 2, done.stderr)
+        self.assertIn("heft-split", done.stderr)
 
 
 if __name__ == "__main__":

@@ -3,16 +3,16 @@
 namespace plait::opencl {
 
 const char kSignalsSource[] = R"CL(
-// Until `word` has reached `ticket`. Tickets only grow; differences survive their wrapping around.
-KERNEL gate(volatile __global const int* word, int ticket) {
-  while (*word - ticket < 0) {
+// Until `word` has reached `ticket`. Tickets only grow, and wrap around: the sign of their difference in unsigned arithmetic tells.
+KERNEL gate(volatile __global const uint* word, int ticket) {
+  while ((int)(*word - (uint)ticket) < 0) {
   }
   mem_fence(CLK_GLOBAL_MEM_FENCE);
 }
 
-KERNEL signal(volatile __global int* word, int ticket) {
+KERNEL signal(volatile __global uint* word, int ticket) {
   mem_fence(CLK_GLOBAL_MEM_FENCE);
-  *word = ticket;
+  *word = (uint)ticket;
 }
 )CL";
 
