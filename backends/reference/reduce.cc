@@ -88,7 +88,7 @@ std::unique_ptr<CpuKernel> MakeSoftmax(KernelArgs args) {
       double sum = 0;
       for (int64_t i = 0; i < length; ++i) sum += std::exp(x[i] - largest);
       const float scale = static_cast<float>(1.0 / sum);
-      float* to = args.out.At(at);
+      float* to = args.out.At(at);  // may be x: MayWriteOver
       for (int64_t i = 0; i < count; ++i) to[i] = std::exp(x[at[last] + i] - largest) * scale;
     });
   });

@@ -130,6 +130,13 @@ int64_t ParameterCount(const Graph& graph) {
   return total;
 }
 
+bool MayWriteOver(const Graph& graph, const Operator& op, int operand) {
+  if (op.kind != OpKind::kUnary && op.kind != OpKind::kBinary && op.kind != OpKind::kSoftmax) return false;
+  const TensorId id = op.inputs[static_cast<size_t>(operand)];
+  if (id == kNoTensor || graph.tensor(id).is_constant()) return false;
+  return graph.tensor(id).shape == graph.output(op).shape && graph.tensor(id).dtype == graph.output(op).dtype;
+}
+
 bool IsView(OpKind kind) { return kind == OpKind::kConcat || kind == OpKind::kSlice || kind == OpKind::kReshape; }
 
 }  // namespace plait

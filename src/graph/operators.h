@@ -55,6 +55,10 @@ Work WorkOf(const Graph& graph, const Operator& op);  // whole
 int64_t TotalMacs(const Graph& graph);
 int64_t ParameterCount(const Graph& graph);  // elements of constants that published implementations count: no running statistics of BatchNorm, no shape-like constants
 
+// Whether kernels may write the output over operand `operand` where both lie in the same places: they read no element of it after they have written the output's
+// element there or another one that needs it. All backends keep this. Unary, Binary and Softmax with an operand of the output's shape and dtype.
+bool MayWriteOver(const Graph& graph, const Operator& op, int operand);
+
 // Concat, Slice and Reshape move no bytes (once PlaceCopies has run): they take no part in schedules.
 bool IsView(OpKind kind);
 

@@ -5,6 +5,7 @@
 
 #include "src/base/checked.h"
 #include "src/plan/clocks.h"
+#include "src/plan/in_place.h"
 #include "src/plan/plan.h"
 
 namespace plait {
@@ -16,15 +17,15 @@ struct LaneUse {
   int64_t first, last;
 };
 
-// [buffer] -> by lane. Acquire and Publish touch the bytes that they move, too.
-std::vector<std::vector<LaneUse>> UsesOf(const StepProgram& program) {
+// [buffer] -> by lane, with the uses of those that take its bytes over. Acquire and Publish touch the bytes that they move, too.
+std::vector<std::vector<LaneUse>> UsesOf(const StepProgram& program, const std::vector<BufferId>& in_place) {
   std::vector<std::vector<LaneUse>> uses(program.buffers.size());
   for (size_t lane = 0; lane < program.steps.size(); ++lane) {
     for (size_t n = 0; n < program.steps[lane].size(); ++n) {
       const Step& step = program.steps[lane][n];
       auto use = [&](const View& view) {
         if (view.buffer < 0 || static_cast<size_t>(view.buffer) >= uses.size()) return;
-        std::vector<LaneUse>& of = uses[static_cast<size_t>(view.buffer)];
+        std::vector<LaneUse>& of = uses[static_cast<size_t>(in_place[static_cast<size_t>(view.buffer)])];
         if (of.empty() || of.back().lane != static_cast<LaneId>(lane)) {
           of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(n), 0});
         }
@@ -67,12 +68,15 @@ int64_t BestFit(const std::vector<Span>& taken, int64_t bytes) {
 
 }  // namespace
 
-Status PlanMemory(const Graph&, StepProgram* program) {
+Status PlanMemory(const Graph& graph, StepProgram* program) {
   PLAIT_ASSIGN_OR_RETURN(const Clocks clocks, Clocks::Of(*program));
-  const std::vector<std::vector<LaneUse>> uses = UsesOf(*program);
   const size_t n = program->buffers.size();
-  std::vector<size_t> by_size(n);
-  for (size_t i = 0; i < n; ++i) by_size[i] = i;
+  const std::vector<BufferId> in_place = BuffersInPlace(graph, *program, clocks);
+  const std::vector<std::vector<LaneUse>> uses = UsesOf(*program, in_place);
+  std::vector<size_t> by_size;
+  for (size_t i = 0; i < n; ++i) {
+    if (static_cast<size_t>(in_place[i]) == i) by_size.push_back(i);
+  }
   std::sort(by_size.begin(), by_size.end(), [&](size_t a, size_t b) {
     const int64_t bytes_a = program->buffers[a].bytes, bytes_b = program->buffers[b].bytes;
     return bytes_a != bytes_b ? bytes_a > bytes_b : a < b;
@@ -100,6 +104,7 @@ Status PlanMemory(const Graph&, StepProgram* program) {
                                      [&](int64_t offset, size_t j) { return offset < program->buffers[j].offset; });
     placed.insert(at, i);
   }
+  for (size_t i = 0; i < n; ++i) program->buffers[i].offset = program->buffers[static_cast<size_t>(in_place[i])].offset;
   return Status();
 }
 

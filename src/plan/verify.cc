@@ -4,7 +4,7 @@
 // Why this suffices: every view is where AssignStorage says, and there no two elements of one buffer share a byte; the
 // parts of every operator tile its output; so inside a buffer every byte has one writer, and what remains is that
 // readers come after it and see it (CheckReads), and that buffers which share memory are in use one after the other
-// (CheckReuse). What is private to a strip has a buffer for each strip, which one step writes and only its own lane touches.
+// (CheckMemoryReuse). What is private to a strip has a buffer for each strip, which one step writes and only its own lane touches.
 #include <algorithm>
 #include <optional>
 #include <utility>
@@ -17,6 +17,7 @@
 #include "src/partition/storage.h"
 #include "src/plan/boxes.h"
 #include "src/plan/plan.h"
+#include "src/plan/verify_reuse.h"
 
 namespace plait {
 namespace {
@@ -26,11 +27,6 @@ constexpr size_t kMaxSteps = 1 << 24;
 constexpr int64_t kMaxArenaBytes = int64_t{1} << 50;
 
 size_t Index(int64_t id) { return static_cast<size_t>(id); }
-
-struct StepRef {
-  LaneId lane;
-  int64_t step;
-};
 
 // A region that a step writes, publishes or acquires.
 struct Access {
@@ -51,7 +47,7 @@ class Verifier {
     PLAIT_RETURN_IF_ERROR(CheckTransfers());
     PLAIT_RETURN_IF_ERROR(CheckReads());
     PLAIT_RETURN_IF_ERROR(CheckOutputs());
-    return CheckReuse();
+    return CheckMemoryReuse(graph_, program_, [this](StepRef a, StepRef b) { return Before(a, b); });
   }
 
  private:
@@ -516,63 +512,6 @@ class Verifier {
       }
     }
     return Status();
-  }
-
-  // First and last step of one lane that touches a buffer.
-  struct LaneUse {
-    LaneId lane;
-    int64_t first, last;
-  };
-
-  Status CheckReuse() const {
-    const size_t n = program_.buffers.size();
-    std::vector<std::vector<LaneUse>> uses(n);
-    for (size_t lane = 0; lane < program_.steps.size(); ++lane) {
-      for (size_t i = 0; i < program_.steps[lane].size(); ++i) {
-        const Step& step = program_.steps[lane][i];
-        auto use = [&](const View& view) {
-          if (view.buffer == kConstantBuffer) return;
-          std::vector<LaneUse>& of = uses[Index(view.buffer)];
-          if (of.empty() || Index(of.back().lane) != lane) {
-            of.push_back({static_cast<LaneId>(lane), static_cast<int64_t>(i), 0});
-          }
-          of.back().last = static_cast<int64_t>(i);
-        };
-        for (const View& view : step.reads) use(view);
-        if (step.kind == StepKind::kCompute) use(step.write);
-      }
-    }
-    std::vector<size_t> by_offset(n);
-    for (size_t b = 0; b < n; ++b) by_offset[b] = b;
-    std::sort(by_offset.begin(), by_offset.end(),
-              [&](size_t a, size_t b) { return program_.buffers[a].offset < program_.buffers[b].offset; });
-    std::vector<size_t> open;  // buffers that reach beyond the current offset
-    for (size_t b : by_offset) {
-      const BufferSpec& buffer = program_.buffers[b];
-      // Whole cache lines: Acquire and Publish move no less.
-      std::erase_if(open, [&](size_t a) {
-        return RoundUp(program_.buffers[a].offset + program_.buffers[a].bytes, kBufferAlignment) <= buffer.offset;
-      });
-      for (size_t a : open) {
-        const BufferSpec& other = program_.buffers[a];
-        if (buffer.role == BufferRole::kActivation && other.role == BufferRole::kActivation &&
-            (InOrder(uses[a], uses[b]) || InOrder(uses[b], uses[a]))) {
-          continue;
-        }
-        return Corrupt("the buffers of tensors '", graph_.tensor(other.tensor).name, "' and '",
-                       graph_.tensor(buffer.tensor).name,
-                       "' share memory at offset ", buffer.offset, " while both are in use");
-      }
-      open.push_back(b);
-    }
-    return Status();
-  }
-
-  bool InOrder(const std::vector<LaneUse>& early, const std::vector<LaneUse>& late) const {
-    return std::all_of(early.begin(), early.end(), [&](const LaneUse& a) {
-      return std::all_of(late.begin(), late.end(),
-                         [&](const LaneUse& b) { return Before({a.lane, a.last}, {b.lane, b.first}); });
-    });
   }
 
   const Graph& graph_;

@@ -28,7 +28,7 @@ const char kElementwiseSource[] = R"CL(
     }                                                                                       \
   }
 #define BINARY(NAME, EXPR)                                                                  \
-KERNEL NAME(IN a, int8 a_at, IN b, int8 b_at, OUT y, int8 y_at, int8 size, float2 range) {  \
+KERNEL NAME(ALIASED_IN a, int8 a_at, ALIASED_IN b, int8 b_at, ALIASED_OUT y, int8 y_at, int8 size, float2 range) { \
   FOR_ROWS(size) {                                                                          \
     __global const float* pa = a + ROW(a_at);                                               \
     __global const float* pb = b + ROW(b_at);                                               \
@@ -55,7 +55,7 @@ BINARY(binary_max, MAXF)
 BINARY(binary_min, MINF)
 
 #define UNARY(NAME, EXPR)                                                                   \
-KERNEL NAME(IN x, int8 x_at, OUT y, int8 y_at, int8 size, float2 range) {                   \
+KERNEL NAME(ALIASED_IN x, int8 x_at, ALIASED_OUT y, int8 y_at, int8 size, float2 range) {   \
   FOR_ROWS(size) {                                                                          \
     __global const float* in = x + ROW(x_at);                                               \
     __global float* out = y + ROW(y_at);                                                    \

@@ -23,6 +23,9 @@ typedef JOIN(int, VW) iv;
 #endif
 #define IN __global const float* restrict
 #define OUT __global float* restrict
+// Of kernels that may write over what they read (MayWriteOver in src/graph/operators.h).
+#define ALIASED_IN __global const float*
+#define ALIASED_OUT __global float*
 
 // Comparisons rather than fmin and fmax, which cost three instructions on x86.
 #define MAXF(a, b) ((a) > (b) ? (a) : (b))

@@ -7,7 +7,7 @@ const char kRowsSource[] = R"CL(
 #define ROW(at) (at.s0 + i0 * at.s1 + i1 * at.s2 + i2 * at.s3)
 #define ROW_INDEX int i2 = r % size.s1, i1 = (r / size.s1) % size.s0, i0 = r / (size.s1 * size.s0)
 
-KERNEL softmax(IN x, int8 x_at, OUT y, int8 y_at, int8 size) {
+KERNEL softmax(ALIASED_IN x, int8 x_at, ALIASED_OUT y, int8 y_at, int8 size) {
   int count = size.s3, body = count / VW * VW, left = count - body;
   int row_end = min((int)(get_global_id(0) + 1) * size.s4, size.s2);
   for (int r = (int)get_global_id(0) * size.s4; r < row_end; ++r) {
