@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <map>
@@ -128,19 +129,24 @@ TEST_P(RandomPlans, EqualTheOracle) {
     EXPECT_LE(RelativeError((*judged)->expected, *outputs), kTolerance);
     if (lane == 0) whole = *outputs;
   }
-  for (int i = 0; i < PlansPerLaneSet(); ++i) {
+  double largest_error = 0;
+  const int plans = PlansPerLaneSet();
+  for (int i = 0; i < plans; ++i) {
     const uint64_t seed = static_cast<uint64_t>(i) + 1;
     SCOPED_TRACE("random plan " + std::to_string(seed));
     const Result<PlannedModel> planned = RandomPlan(graph, *lanes, seed);
     ASSERT_TRUE(planned.ok()) << planned.status().message();
     const auto outputs = Infer(*planned, *lanes, choice, (*judged)->inputs);
     ASSERT_TRUE(outputs.ok()) << outputs.status().message();
-    EXPECT_LE(RelativeError((*judged)->expected, *outputs), kTolerance);
+    const double error = RelativeError((*judged)->expected, *outputs);
+    EXPECT_LE(error, kTolerance);
+    largest_error = std::max(largest_error, error);
     // Lanes of one kind use the same kernels, so that no split changes a bit.
     if (!choice.gpu) {
       EXPECT_TRUE(SameBits(whole, *outputs));
     }
   }
+  std::printf("%s, %s: %d random plans, largest relative error %.2e\n", model.c_str(), choice.name, plans, largest_error);
 }
 
 std::vector<std::string> ZooNames() {
