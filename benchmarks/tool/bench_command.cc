@@ -66,7 +66,7 @@ Status AddContender(const std::string& name, bool is_lane, PlannedModel planned,
 Status OpenContenders(const BenchOptions& options, const LaneSet& lanes, const LaneSet& pool, const std::string& model,
                       std::vector<Contender>* contenders) {
   PLAIT_ASSIGN_OR_RETURN(const Graph graph, LoadModel(options.common, model));
-  PLAIT_ASSIGN_OR_RETURN(PlannedModel plan, PlanModel(options.common, lanes, model));
+  PLAIT_ASSIGN_OR_RETURN(PlannedModel plan, PlanModel(options.common, lanes, model, graph));
   for (LaneId lane = 0; lane < static_cast<LaneId>(lanes.lanes.size()); ++lane) {
     Result<PlannedModel> alone = SingleLanePlan(graph, lanes, lane);
     if (!alone.ok()) {  // the lane cannot run the whole model: no contender

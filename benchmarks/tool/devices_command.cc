@@ -5,13 +5,18 @@
 
 #include "benchmarks/tool/commands.h"
 #include "benchmarks/tool/options.h"
+#include "src/platform/cpu_list.h"
 
 namespace plait {
 namespace {
 
 Status Devices(const CommonOptions& options, bool suggest) {
   if (suggest) {
-    for (const std::string& argument : SuggestLanes()) std::printf("%s\n", argument.c_str());
+    const LaneOptions suggested = SuggestLanes();
+    std::string clusters;
+    for (const std::vector<int>& cpus : suggested.clusters) clusters += (clusters.empty() ? "" : "/") + FormatCpuList(cpus);
+    if (!clusters.empty()) std::printf("--clusters\n%s\n", clusters.c_str());
+    if (!suggested.opencl_cpus.empty()) std::printf("--opencl-cpu\n%s\n", FormatCpuList(suggested.opencl_cpus).c_str());
     return Status();
   }
   PLAIT_ASSIGN_OR_RETURN(const LaneSet set, OpenLanes(options));

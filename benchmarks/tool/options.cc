@@ -87,16 +87,22 @@ std::string CacheDir(const CommonOptions& options) {
 Result<LaneSet> OpenLanes(const CommonOptions& options) {
   LaneOptions lanes;
   if (!options.clusters.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(lanes.clusters, ParseClusters(options.clusters));
+    Result<std::vector<std::vector<int>>> clusters = ParseClusters(options.clusters);
+    if (!clusters.ok()) return clusters.status().Annotated("--clusters");
+    lanes.clusters = std::move(clusters).value();
   }
   if (!options.opencl_cpu.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(lanes.opencl_cpus, ParseCpuList(options.opencl_cpu));
+    Result<std::vector<int>> cpus = ParseCpuList(options.opencl_cpu);
+    if (!cpus.ok()) return cpus.status().Annotated("--opencl-cpu");
+    lanes.opencl_cpus = std::move(cpus).value();
   }
   lanes.gpu = !options.no_gpu;
   lanes.strict = options.strict;
   lanes.cache_dir = CacheDir(options);
   lanes.owns_process = true;
-  return OpenLanes(lanes);
+  Result<LaneSet> opened = OpenLanes(lanes);
+  if (!opened.ok() && !options.opencl_cpu.empty()) return opened.status().Annotated("--opencl-cpu " + options.opencl_cpu);
+  return opened;
 }
 
 Result<Graph> LoadModel(const CommonOptions& options, const std::string& model) {
@@ -126,8 +132,7 @@ PlanRequest MakePlanRequest(const CommonOptions& options, Progress* progress) {
   return request;
 }
 
-Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lanes, const std::string& model) {
-  PLAIT_ASSIGN_OR_RETURN(const Graph graph, LoadModel(options, model));
+Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lanes, const std::string& model, const Graph& graph) {
   if (!options.plan_file.empty()) return LoadPlanFor(graph, lanes, options.plan_file);
   if (options.has_random_plan) return RandomPlan(graph, lanes, options.random_plan);
   Progress progress(options.quiet);

@@ -50,9 +50,9 @@ Result<Graph> LoadModel(const CommonOptions& options, const std::string& model);
 // The folder for profiles, plans and program binaries, created if need be; empty with a warning if none can be made.
 std::string CacheDir(const CommonOptions& options);
 
-// A graph ready for `lanes` with a plan as the options ask: a file, a random one, or searched (calibrating first what the profile lacks),
+// `graph`, which `model` names in messages, made ready for `lanes`, with a plan as the options ask: a file, a random one, or searched (calibrating first what the profile lacks),
 // with progress on standard error.
-Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lanes, const std::string& model);
+Result<PlannedModel> PlanModel(const CommonOptions& options, const LaneSet& lanes, const std::string& model, const Graph& graph);
 // By one of SimpleStrategies(), from what is known of the costs; not tuned.
 Result<PlannedModel> PlanBySimpleStrategy(const CommonOptions& options, const LaneSet& lanes, const Graph& graph, const std::string& strategy);
 

@@ -17,8 +17,9 @@ struct PlanOptions {
 };
 
 Status MakePlan(const PlanOptions& options) {
+  PLAIT_ASSIGN_OR_RETURN(const Graph graph, LoadModel(options.common, options.model));
   PLAIT_ASSIGN_OR_RETURN(const LaneSet lanes, OpenLanes(options.common));
-  PLAIT_ASSIGN_OR_RETURN(const PlannedModel planned, PlanModel(options.common, lanes, options.model));
+  PLAIT_ASSIGN_OR_RETURN(const PlannedModel planned, PlanModel(options.common, lanes, options.model, graph));
   const Schedule& schedule = planned.plan->schedule;
   const ProgramStats stats = StatsOf(planned.plan->program);
   const bool text = options.common.json_file != "-";

@@ -24,7 +24,7 @@ Status Run(const RunOptions& options) {
   PLAIT_ASSIGN_OR_RETURN(LaneSet lanes, OpenLanes(options.common));
   PlannedModel planned;
   if (options.lane.empty()) {
-    PLAIT_ASSIGN_OR_RETURN(planned, PlanModel(options.common, lanes, options.model));
+    PLAIT_ASSIGN_OR_RETURN(planned, PlanModel(options.common, lanes, options.model, graph));
   } else {
     LaneId lane = 0;
     const LaneId count = static_cast<LaneId>(lanes.lanes.size());

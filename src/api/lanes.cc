@@ -135,7 +135,9 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
     set.cpus.push_back(cpus);
     set.all_cpus.insert(set.all_cpus.end(), cpus.begin(), cpus.end());
   }
-  if (set.lanes.empty()) return NotFound("no CPU core is left for a lane: see --clusters and --opencl-cpu");
+  if (set.lanes.empty()) {
+    return NotFound("no core is left for a CPU lane: the CPU OpenCL device has taken ", Cores(options.opencl_cpus), ", so confine it to fewer");
+  }
   for (size_t i = 0; i < gpu.lanes.size(); ++i) {
     set.lanes.push_back(gpu.lanes[i]);
     set.descriptions.push_back(gpu.descriptions[i]);
@@ -150,17 +152,20 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
   return set;
 }
 
-std::vector<std::string> SuggestLanes() {
+LaneOptions SuggestLanes() {
+  LaneOptions suggested;
   const Topology topology = ReadTopology(SysFs(), ThreadAffinity());
-  if (topology.clusters.size() != 1 || topology.cores.size() < 2) return {};
+  if (topology.clusters.size() != 1 || topology.cores.size() < 2) return suggested;
 #ifdef PLAIT_WITH_OPENCL
   for (const OpenClDeviceInfo& device : ListOpenClDevices()) {
-    if (device.is_gpu) return {};
+    if (device.is_gpu) return suggested;
   }
-  return {"--clusters", FormatCpuList(std::vector<int>{topology.cores[0].id}), "--opencl-cpu", FormatCpuList(std::vector<int>{topology.cores[1].id})};
+  suggested.clusters = {{topology.cores[0].id}};
+  suggested.opencl_cpus = {topology.cores[1].id};
 #else
-  return {"--clusters", StrCat(topology.cores[0].id, "/", topology.cores[1].id)};
+  suggested.clusters = {{topology.cores[0].id}, {topology.cores[1].id}};
 #endif
+  return suggested;
 }
 
 Result<Graph> PrepareGraph(const Graph& graph, const std::vector<PlanningLane>& lanes) {

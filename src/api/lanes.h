@@ -35,8 +35,8 @@ struct LaneSet {
 // At least one CPU lane, or a Status. Must be called before anything else in the process touches OpenCL, so that a CPU device can be confined.
 Result<LaneSet> OpenLanes(const LaneOptions& options);
 
-// `--clusters`/`--opencl-cpu` that show two lanes where the machine has one cluster of at least two cores and no GPU; empty elsewhere.
-std::vector<std::string> SuggestLanes();
+// `clusters` and `opencl_cpus` that make two lanes where the machine has one cluster of at least two cores and no GPU; none elsewhere.
+LaneOptions SuggestLanes();
 
 // Optimize, then PlaceCopies for what the kernels of all `lanes` can do: the graph that plans refer to.
 Result<Graph> PrepareGraph(const Graph& graph, const std::vector<PlanningLane>& lanes);

@@ -12,7 +12,7 @@ Result<Graph> LoadModel(const std::string& model, const std::map<std::string, Di
   const bool looks_like_file = model.find('/') != std::string::npos || model.find('.') != std::string::npos;
   for (const ZooEntry& entry : ZooEntries()) {
     if (model == entry.name) {
-      if (!shapes.empty()) return InvalidArgument("--shape: ", model, " is a zoo network; its shapes are fixed");
+      if (!shapes.empty()) return InvalidArgument(model, " is a zoo network, whose shapes are fixed: give no shape for its input");
       return BuildZooModel(model);
     }
   }

@@ -10,13 +10,13 @@ import tool
 
 class BadModels(tool.ToolTest):
     def check(self, path, *says):
-        self.fail(["run", path, "--no-gpu", "--quiet"], path, *says)
+        self.refuse(["run", path, "--no-gpu", "--quiet"], path, *says)
 
     def test_missing(self):
         self.check(self.folder / "missing.onnx", "no such file", "check the path")
 
     def test_no_file_and_no_zoo_name(self):
-        self.fail(["run", "resnet51"], "resnet51", "no such file", "the zoo", "resnet50")
+        self.refuse(["run", "resnet51"], "resnet51", "no such file", "the zoo", "resnet50")
 
     def test_empty(self):
         self.check(self.write("empty.onnx", b""), "is empty", "again")
@@ -94,7 +94,7 @@ class BadModels(tool.ToolTest):
         path = self.write("open.onnx", tool.onnx_model("Relu", shape=("batch", 4)))
         self.check(path, "'x'", "dimension 0", "batch", "--shape")
         self.succeed("run", path, "--no-gpu", "--lane", "cpu0", "--shape", "x=1x4")
-        self.fail(["run", path, "--no-gpu", "--lane", "cpu0", "--shape", "x=1x5"], path, "contradicts")
+        self.refuse(["run", path, "--no-gpu", "--lane", "cpu0", "--shape", "x=1x5"], path, "contradicts")
 
     def test_sizes_that_no_machine_has(self):
         self.check(self.write("huge.onnx", tool.onnx_model("Relu", shape=(1 << 30, 1 << 30))), "'x'", "2^40 bytes")
@@ -104,7 +104,7 @@ class BadModels(tool.ToolTest):
         path = self.write("text.onnx", b"no model")
         for command in (["inspect"], ["plan"], ["run"], ["bench"], ["export", "-o", "out.onnx"]):
             with self.subTest(command[0]):
-                self.fail([command[0], path, *command[1:]], path, "text file")
+                self.refuse([command[0], path, *command[1:]], path, "text file")
         self.assertFalse((self.folder / "out.onnx").exists())
 
 
@@ -120,17 +120,17 @@ class BadCompanions(tool.ToolTest):
 
     def test_inputs(self):
         good = tool.write_npy(self.folder / "good.npy", [1, 4], [1, -1, 2, -2])
-        self.fail(self.run_with("--input", f"z={good}"), "z", "no such input", "x")
-        self.fail(self.run_with("--input", "x"), "NAME=FILE.npy")
-        self.fail(self.run_with("--input", "x=missing.npy"), "missing.npy", "no such file")
-        self.fail(self.run_with("--input", f"x={good}", "--input", f"x={good}"), "twice")
+        self.refuse(self.run_with("--input", f"z={good}"), "z", "no such input", "x")
+        self.refuse(self.run_with("--input", "x"), "NAME=FILE.npy")
+        self.refuse(self.run_with("--input", "x=missing.npy"), "missing.npy", "no such file")
+        self.refuse(self.run_with("--input", f"x={good}", "--input", f"x={good}"), "twice")
         other = tool.write_npy(self.folder / "other.npy", [1, 5], [0] * 5)
-        self.fail(self.run_with("--input", f"x={other}"), "other.npy", "1x4", "1x5")
+        self.refuse(self.run_with("--input", f"x={other}"), "other.npy", "1x4", "1x5")
         double = tool.write_npy(self.folder / "double.npy", [1, 2], [0] * 4, descr="<f8")
-        self.fail(self.run_with("--input", f"x={double}"), "double.npy", "float32")
+        self.refuse(self.run_with("--input", f"x={double}"), "double.npy", "float32")
         cut = self.write("cut.npy", good.read_bytes()[:-1])
-        self.fail(self.run_with("--input", f"x={cut}"), "cut.npy")
-        self.fail(self.run_with("--input", f"x={self.model}"), self.model)
+        self.refuse(self.run_with("--input", f"x={cut}"), "cut.npy")
+        self.refuse(self.run_with("--input", f"x={self.model}"), self.model)
 
     def test_plans(self):
         self.succeed("plan", self.model, "--no-gpu", "--no-tune", "--quiet", "-o", "good.plan.json")
@@ -138,16 +138,16 @@ class BadCompanions(tool.ToolTest):
         for name, content in [("empty", b""), ("text", b"no plan"), ("cut", good[: len(good) // 2]), ("object", b"{}")]:
             with self.subTest(name):
                 path = self.write(name + ".plan.json", content)
-                self.fail(["run", self.model, "--no-gpu", "--plan", path], path)
+                self.refuse(["run", self.model, "--no-gpu", "--plan", path], path)
         other = self.write("other.onnx", tool.onnx_model("Sigmoid"))
-        self.fail(["run", other, "--no-gpu", "--plan", "good.plan.json"], "good.plan.json", "another")
+        self.refuse(["run", other, "--no-gpu", "--plan", "good.plan.json"], "good.plan.json", "another")
 
     def test_output_folder(self):
-        self.fail(self.run_with("--output-dir", self.model / "out"), self.model / "out")
+        self.refuse(self.run_with("--output-dir", self.model / "out"), self.model / "out")
 
     def test_exported_name(self):
-        self.fail(["export", self.model, "-o", "model.tflite"], "model.tflite", ".onnx")
-        self.fail(["export", self.model, "-o", "nowhere/model.onnx"], "nowhere/model.onnx")
+        self.refuse(["export", self.model, "-o", "model.tflite"], "model.tflite", ".onnx")
+        self.refuse(["export", self.model, "-o", "nowhere/model.onnx"], "nowhere/model.onnx")
 
 
 if __name__ == "__main__":

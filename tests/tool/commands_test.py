@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """The tool's commands from outside: exit codes, help, and what they write.   commands_test.py PLAIT [CLASS]"""
 import json
+import os
 
 import tool
 
@@ -27,10 +28,13 @@ class Usage(tool.ToolTest):
                 self.assertNotEqual(done.stderr, "")
 
     def test_lanes_that_are_lacking(self):
-        self.fail(["run", "squeezenet1_1", "--no-gpu", "--lane", "gpu7"], "gpu7", "plait devices")
+        self.refuse(["run", "squeezenet1_1", "--no-gpu", "--lane", "gpu7"], "gpu7", "plait devices")
         for clusters in ("5-2", "x", "0/", "0/0", "100000"):
             with self.subTest(clusters):
-                self.fail(["run", "squeezenet1_1", "--no-gpu", "--clusters", clusters])
+                self.refuse(["run", "squeezenet1_1", "--no-gpu", "--clusters", clusters], "--clusters")
+        everything = ",".join(map(str, sorted(os.sched_getaffinity(0))))
+        self.refuse(["run", "squeezenet1_1", "--opencl-cpu", everything], f"--opencl-cpu {everything}: ")
+        self.refuse(["run", "squeezenet1_1", "--opencl-cpu", "0-"], "--opencl-cpu: ", "0-")
 
     def test_devices_and_inspect_as_json(self):
         devices = json.loads(self.succeed("devices", "--no-gpu", "--json", "-"))

@@ -34,7 +34,7 @@ class ToolTest(unittest.TestCase):
         self.assertEqual(done.returncode, 0, f"plait {arguments}: {done.stderr}")
         return done.stdout
 
-    def fail(self, arguments, *says):
+    def refuse(self, arguments, *says):
         """The command has to end with exit code 1 and one message on standard error that holds all of `says`."""
         done = self.plait(*arguments)
         self.assertEqual(done.returncode, 1, f"plait {arguments}: {done.stdout}{done.stderr}")
