@@ -133,7 +133,7 @@ class Weights {
                      " that the graph was written with; copy or export both again");
     }
     const std::string found = Checksum(bytes_);
-    if (found != description["checksum"]) {
+    if (found != description["checksum"].get_ref<const std::string&>()) {
       return Corrupt("the weights file '", file, "' (", bytes_.size(),
                      " bytes) is not the one that the graph was written with: its checksum is ", found,
                      "; copy or export both again");

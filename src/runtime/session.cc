@@ -432,7 +432,7 @@ Status SessionImpl::Conclude() {
     case StopReason::kNone: return Internal("an inference was given up without a reason");
     case StopReason::kCancelled: return Status(PLAIT_CANCELLED, "the inference was cancelled");
     case StopReason::kTimeout:
-      fatal_ = Status(PLAIT_TIMEOUT, StrCat("the inference took longer than ", options_.timeout_us, " us and was given up; create a new session"));
+      fatal_ = Status(PLAIT_TIMEOUT, StrCat("the inference took longer than ", options_.timeout_us / 1e6, " s and was given up; create a new session"));
       return fatal_;
     case StopReason::kLaneFailed: {
       const size_t lane = static_cast<size_t>(state.failed_lane.load(std::memory_order_acquire));

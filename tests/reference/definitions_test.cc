@@ -1,6 +1,7 @@
 // The reference kernels against the definitions of the operators, element by element in double.
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cmath>
 #include <functional>
 
