@@ -1,4 +1,5 @@
-/* Annotations: one operator is pinned to a lane and kept whole, and what became of it is shown.   pin_operators MODEL [OPERATOR] */
+/* Annotations: one operator is pinned to a lane and kept whole, and what became of it is shown.
+   pin_operators MODEL [OPERATOR] */
 #include <plait/plait.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -13,9 +13,16 @@
 namespace plait {
 namespace {
 
-void ListZoo() {
-  std::printf("The zoo:\n");
-  for (const ZooEntry& entry : ZooEntries()) std::printf("  %-20s %s\n", std::string(entry.name).c_str(), std::string(entry.description).c_str());
+Status ListZoo(const CommonOptions& options) {
+  nlohmann::json rows = nlohmann::json::array();
+  if (options.json_file != "-") std::printf("The zoo:\n");
+  for (const ZooEntry& entry : ZooEntries()) {
+    const std::string name(entry.name), description(entry.description);
+    if (options.json_file != "-") std::printf("  %-20s %s\n", name.c_str(), description.c_str());
+    rows.push_back({{"name", name}, {"description", description}});
+  }
+  if (options.json_file.empty()) return Status();
+  return WriteOutput(options.json_file, nlohmann::json({{"zoo", rows}}).dump(2) + "\n");
 }
 
 std::string LanesOf(const Graph& graph, OpId op, const std::vector<PlanningLane>& lanes) {
@@ -29,10 +36,7 @@ std::string LanesOf(const Graph& graph, OpId op, const std::vector<PlanningLane>
 }
 
 Status Inspect(const CommonOptions& options, const std::string& model) {
-  if (model.empty()) {
-    ListZoo();
-    return Status();
-  }
+  if (model.empty()) return ListZoo(options);
   PLAIT_ASSIGN_OR_RETURN(const Graph source, LoadModel(options, model));
   PLAIT_ASSIGN_OR_RETURN(const LaneSet set, OpenLanes(options));
   const std::vector<PlanningLane> lanes = set.Planning();

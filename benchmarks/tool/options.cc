@@ -50,10 +50,10 @@ void AddLaneOptions(CLI::App* command, CommonOptions* options) {
 }
 
 void AddPlanOptions(CLI::App* command, CommonOptions* options) {
-  command->add_option("--plan", options->plan_file, "Use this plan file instead of searching");
+  CLI::Option* const plan = command->add_option("--plan", options->plan_file, "Use this plan file instead of searching");
   command->add_option_function<uint64_t>(
       "--random-plan", [options](uint64_t seed) { options->has_random_plan = true, options->random_plan = seed; },
-      "Use a random legal plan made from this seed (for tests)");
+      "Use a random legal plan made from this seed (for tests)")->excludes(plan);
   command->add_option("--effort", options->effort, "How long to search")->check(CLI::IsMember({"fast", "default", "high"}));
   command->add_option("--evaluations", options->evaluations, "Search budget in evaluated schedules (default: by effort)")->check(CLI::NonNegativeNumber);
   command->add_option("--seed", options->seed, "Seed of the search and of random inputs");

@@ -77,11 +77,12 @@ void AddRunCommand(CLI::App* app, int* exit_code) {
   command->add_option("model", options->model, "A file or a zoo name")->required();
   command->add_option("--input", options->inputs, "NAME=FILE.npy (repeatable); inputs not given are seeded random");
   command->add_option("--output-dir", options->output_dir, "Folder for the outputs, one NAME.npy each");
-  command->add_option("--lane", options->lane, "Run everything on this lane, e.g. cpu0");
+  CLI::Option* const lane = command->add_option("--lane", options->lane, "Run everything on this lane, e.g. cpu0");
   command->add_flag("--reference", options->reference, "Compare the outputs with the reference backend's (slow)");
   command->add_option("--trace", options->common.trace_file, "Write a Chrome/Perfetto trace of the inference to this file");
   AddLaneOptions(command, &options->common);
   AddPlanOptions(command, &options->common);
+  lane->excludes(command->get_option("--plan"))->excludes(command->get_option("--random-plan"));
   command->callback([=] { *exit_code = ExitCode(Run(*options)); });
 }
 

@@ -21,7 +21,10 @@ class Usage(tool.ToolTest):
     def test_wrong_use_ends_with_2(self):
         for arguments in ([], ["nonsense"], ["run"], ["run", "squeezenet1_1", "--nonsense"], ["run", "a", "b"], ["bench"], ["export", "squeezenet1_1"],
                           ["bench", "squeezenet1_1", "--rounds", "0"], ["bench", "squeezenet1_1", "--rounds", "many"],
-                          ["plan", "squeezenet1_1", "--effort", "enormous"], ["schedule"]):
+                          ["plan", "squeezenet1_1", "--effort", "enormous"], ["schedule"],
+                          ["plan", "squeezenet1_1", "--plan", "a.json", "--random-plan", "1"],
+                          ["run", "squeezenet1_1", "--lane", "cpu0", "--plan", "a.json"],
+                          ["run", "squeezenet1_1", "--lane", "cpu0", "--random-plan", "1"]):
             with self.subTest(arguments):
                 done = self.plait(*arguments)
                 self.assertEqual(done.returncode, 2, done.stderr)
@@ -40,6 +43,7 @@ class Usage(tool.ToolTest):
         devices = json.loads(self.succeed("devices", "--no-gpu", "--json", "-"))
         self.assertTrue(devices["lanes"])
         self.assertTrue(json.loads(self.succeed("inspect", "squeezenet1_1", "--no-gpu", "--json", "-")))
+        self.assertIn("resnet50", [network["name"] for network in json.loads(self.succeed("inspect", "--json", "-"))["zoo"]])
 
 
 class Runs(tool.ToolTest):
