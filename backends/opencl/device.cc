@@ -136,6 +136,7 @@ Result<ClProgram> Device::Build(Family family) {
   key.options = StrCat("-w -cl-std=CL1.2 -DVW=", tuning_.vector, " -DNV=", kTileColumns / tuning_.vector, " -DMR=", tuning_.row_tile,
                        " -DGEMV_TILES=", tuning_.gemv_tiles, tuning_.single_item_groups ? " -DLOCAL_ONE" : "");
   key.device = StrCat(info_.platform, " | ", info_.platform_version, " | ", info_.device, " | ", info_.driver_version);
+  key.plait = PLAIT_VERSION;
   if (std::optional<std::string> binary = LoadProgram(cache_dir_, key)) {
     const auto* bytes = reinterpret_cast<const unsigned char*>(binary->data());
     const size_t size = binary->size();

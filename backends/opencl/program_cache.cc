@@ -14,7 +14,7 @@ namespace plait::opencl {
 namespace {
 
 constexpr int64_t kMaxBinaryBytes = int64_t{64} << 20;
-constexpr char kMagic[] = "plait-opencl-program 1\n";
+constexpr char kMagic[] = "plait-opencl-program 2\n";
 
 std::string HashText(std::string_view text) {
   uint64_t hash = 0xcbf29ce484222325u;  // FNV-1a
@@ -32,7 +32,7 @@ std::string Header(const ProgramKey& key, std::string_view binary) {
 }  // namespace
 
 std::string ProgramKey::Text() const {
-  return StrCat("device ", device, "\noptions ", options, "\nsource ", HashText(source), " ", source.size(), "\n");
+  return StrCat("plait ", plait, "\ndevice ", device, "\noptions ", options, "\nsource ", HashText(source), " ", source.size(), "\n");
 }
 
 std::string ProgramKey::FileName() const { return StrCat("plait-opencl-", HashText(Text()), ".bin"); }

@@ -13,6 +13,7 @@ struct ProgramKey {
   std::string source;
   std::string options;
   std::string device;   // platform, device, driver and their versions
+  std::string plait;    // Plait's version
 
   std::string Text() const;      // a line a field, the source as its hash
   std::string FileName() const;  // "plait-opencl-0123456789abcdef.bin"
