@@ -17,6 +17,7 @@
 #define PLAIT_CL_REQUIRED_FUNCTIONS(F)                                                                              \
   F(clGetPlatformIDs) F(clGetPlatformInfo) F(clGetDeviceIDs) F(clGetDeviceInfo) F(clCreateSubDevices)               \
   F(clReleaseDevice) F(clCreateContext) F(clReleaseContext) F(clCreateCommandQueue) F(clReleaseCommandQueue)        \
+  F(clRetainContext) F(clGetContextInfo) F(clRetainCommandQueue) F(clGetCommandQueueInfo)                           \
   F(clCreateBuffer) F(clReleaseMemObject) F(clCreateProgramWithSource) F(clCreateProgramWithBinary)                 \
   F(clBuildProgram) F(clGetProgramBuildInfo) F(clGetProgramInfo) F(clReleaseProgram) F(clCreateKernel)              \
   F(clReleaseKernel) F(clSetKernelArg) F(clGetKernelWorkGroupInfo) F(clEnqueueNDRangeKernel)                        \

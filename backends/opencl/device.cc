@@ -62,30 +62,79 @@ Result<std::shared_ptr<Device>> Device::Open(const OpenClLaneConfig& config) {
     PLAIT_ASSIGN_OR_RETURN(device->api_, LoadSystemOpenCl());
   }
   device->cache_dir_ = config.cache_dir;
+  if (config.context != nullptr) {
+    PLAIT_RETURN_IF_ERROR(device->AdoptContext(config).Annotated("lane " + config.name));
+  } else if (config.device != nullptr || config.queue != nullptr) {
+    return InvalidArgument("lane ", config.name, ": an OpenCL device or queue was given without its context");
+  } else {
+    PLAIT_RETURN_IF_ERROR(device->FindDevice(config));
+  }
+  if (!device->info_.is_cpu) device->tuning_ = {.vector = 4, .row_tile = 4, .gemv_tiles = 1, .single_item_groups = false};
+  if (!device->context_) PLAIT_RETURN_IF_ERROR(device->OpenContext().Annotated(StrCat("lane ", config.name, ": ", device->info_.device)));
+  return device;
+}
+
+Status Device::FindDevice(const OpenClLaneConfig& config) {
   std::vector<int> cpus = config.cpus;
   std::sort(cpus.begin(), cpus.end());
   cpus.erase(std::unique(cpus.begin(), cpus.end()), cpus.end());
-  PLAIT_RETURN_IF_ERROR(StartDrivers(*device->api_, cpus));
-  PLAIT_ASSIGN_OR_RETURN(FoundDevice chosen, ChooseDevice(FindDevices(*device->api_), config));
-  device->id_ = chosen.id;
-  device->info_ = chosen.info;
+  PLAIT_RETURN_IF_ERROR(StartDrivers(*api_, cpus));
+  PLAIT_ASSIGN_OR_RETURN(FoundDevice chosen, ChooseDevice(FindDevices(*api_), config));
+  id_ = chosen.id;
+  info_ = chosen.info;
   const auto cores = static_cast<int>(cpus.size());
-  if (chosen.info.is_cpu && cores > 0 && chosen.info.compute_units > cores) {
+  if (info_.is_cpu && cores > 0 && info_.compute_units > cores) {
     // The driver was started before with more threads: take as many of its units as there are cores.
     const cl_device_partition_property by_counts[] = {CL_DEVICE_PARTITION_BY_COUNTS, cores, CL_DEVICE_PARTITION_BY_COUNTS_LIST_END, 0};
     cl_device_id part = nullptr;
-    const cl_int error = device->api_->clCreateSubDevices(chosen.id, by_counts, 1, &part, nullptr);
+    const cl_int error = api_->clCreateSubDevices(chosen.id, by_counts, 1, &part, nullptr);
     if (error != CL_SUCCESS) {
-      return Unsupported("lane ", config.name, ": ", chosen.info.device, " has ", chosen.info.compute_units, " compute units for ", cores,
+      return Unsupported("lane ", config.name, ": ", info_.device, " has ", info_.compute_units, " compute units for ", cores,
                          " cores and cannot be divided: ", ClErrorName(error), "; set POCL_MAX_PTHREAD_COUNT=", cores);
     }
-    device->sub_device_ = ClDevice(device->api_, part);
-    device->id_ = part;
-    device->info_.compute_units = cores;
+    sub_device_ = ClDevice(api_, part);
+    id_ = part;
+    info_.compute_units = cores;
   }
-  if (!chosen.info.is_cpu) device->tuning_ = {.vector = 4, .row_tile = 4, .gemv_tiles = 1, .single_item_groups = false};
-  PLAIT_RETURN_IF_ERROR(device->OpenContext().Annotated(StrCat("lane ", config.name, ": ", chosen.info.device)));
-  return device;
+  return Status();
+}
+
+Status Device::AdoptContext(const OpenClLaneConfig& config) {
+  const auto context = static_cast<cl_context>(config.context);
+  size_t bytes = 0;
+  cl_int error = api_->clGetContextInfo(context, CL_CONTEXT_DEVICES, 0, nullptr, &bytes);
+  std::vector<cl_device_id> devices(bytes / sizeof(cl_device_id));
+  if (error == CL_SUCCESS && !devices.empty()) error = api_->clGetContextInfo(context, CL_CONTEXT_DEVICES, bytes, devices.data(), nullptr);
+  if (error != CL_SUCCESS || devices.empty()) return InvalidArgument("the OpenCL context that was given has no devices to ask for: ", ClErrorName(error));
+  id_ = static_cast<cl_device_id>(config.device);
+  if (id_ == nullptr) {
+    if (devices.size() > 1) return InvalidArgument("the OpenCL context that was given has ", devices.size(), " devices; say which one is meant");
+    id_ = devices[0];
+  }
+  if (std::find(devices.begin(), devices.end(), id_) == devices.end()) return InvalidArgument("the OpenCL device that was given is not one of the context's");
+  info_ = DescribeDevice(*api_, id_).info;
+  if (!info_.refused.empty()) return Unsupported(info_.device, ": ", info_.refused);
+  error = api_->clRetainContext(context);
+  if (error != CL_SUCCESS) return InvalidArgument("the OpenCL context that was given cannot be kept: ", ClErrorName(error));
+  context_ = ClContext(api_, context);
+  return config.queue == nullptr ? Status() : AdoptQueue(static_cast<cl_command_queue>(config.queue));
+}
+
+Status Device::AdoptQueue(cl_command_queue queue) {
+  cl_context context = nullptr;
+  cl_device_id device = nullptr;
+  cl_command_queue_properties properties = 0;
+  cl_int error = api_->clGetCommandQueueInfo(queue, CL_QUEUE_CONTEXT, sizeof(context), &context, nullptr);
+  if (error == CL_SUCCESS) error = api_->clGetCommandQueueInfo(queue, CL_QUEUE_DEVICE, sizeof(device), &device, nullptr);
+  if (error == CL_SUCCESS) error = api_->clGetCommandQueueInfo(queue, CL_QUEUE_PROPERTIES, sizeof(properties), &properties, nullptr);
+  if (error != CL_SUCCESS) return InvalidArgument("the OpenCL queue that was given cannot be asked: ", ClErrorName(error));
+  if (context != context_.get() || device != id_) return InvalidArgument("the OpenCL queue that was given is of another context or device");
+  if ((properties & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0) return InvalidArgument("the OpenCL queue that was given is out of order; one in order is needed");
+  error = api_->clRetainCommandQueue(queue);
+  if (error != CL_SUCCESS) return InvalidArgument("the OpenCL queue that was given cannot be kept: ", ClErrorName(error));
+  queue_ = ClQueue(api_, queue);
+  queue_keeps_times_ = (properties & CL_QUEUE_PROFILING_ENABLE) != 0;
+  return Status();
 }
 
 Status Device::OpenContext() {
@@ -97,6 +146,11 @@ Status Device::OpenContext() {
 
 Result<ClQueue> Device::CreateQueue(bool profiling) const {
   cl_int error = CL_SUCCESS;
+  if (queue_ && (queue_keeps_times_ || !profiling)) {
+    error = api_->clRetainCommandQueue(queue_.get());
+    if (error != CL_SUCCESS) return DeviceLost(info_.device, ": the application's command queue: ", ClErrorName(error));
+    return ClQueue(api_, queue_.get());
+  }
   ClQueue queue(api_, api_->clCreateCommandQueue(context_.get(), id_, profiling ? CL_QUEUE_PROFILING_ENABLE : 0, &error));
   if (!queue || error != CL_SUCCESS) return DeviceLost(info_.device, ": no command queue: ", ClErrorName(error));
   return queue;

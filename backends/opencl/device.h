@@ -43,7 +43,7 @@ class Device {
   cl_context context() const { return context_.get(); }
   cl_device_id id() const { return id_; }
 
-  // An in-order queue.
+  // An in-order queue: the application's, if it gave one that keeps times or none are wanted.
   Result<ClQueue> CreateQueue(bool profiling) const;
   // Device memory of its own; `data` (bytes of it) is copied in if not null.
   Result<ClMem> CreateBuffer(int64_t bytes, const void* data, cl_mem_flags flags = CL_MEM_READ_WRITE) const;
@@ -59,7 +59,11 @@ class Device {
 
  private:
   Device() = default;
+  Status FindDevice(const OpenClLaneConfig& config);
   Status OpenContext();
+  // What the application handed in: checked and retained.
+  Status AdoptContext(const OpenClLaneConfig& config);
+  Status AdoptQueue(cl_command_queue queue);
   Result<ClProgram> Build(Family family);
   Result<ClProgram> BuildFromSource(const std::string& source, const std::string& options, const std::string& what);
 
@@ -70,6 +74,8 @@ class Device {
   ClDevice sub_device_;      // owns id_ if the device had to be divided
   cl_device_id id_ = nullptr;
   ClContext context_;
+  ClQueue queue_;            // the application's, if it gave one
+  bool queue_keeps_times_ = false;
   std::mutex mutex_;         // guards all below
   ClProgram programs_[kFamilyCount];
   struct CachedConstant {

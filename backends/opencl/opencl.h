@@ -57,6 +57,12 @@ struct OpenClLaneConfig {
   std::vector<int> host_cpus;      // Start() on an own thread pins it here; empty: not pinned
   std::string cache_dir;           // program binaries are kept here; empty: nowhere. Must be private to the user.
   const ClApi* api = nullptr;      // nullptr: the system's loader; else it outlives the lane
+  // The application's own, which are retained: a cl_context, of which `device` (a cl_device_id; nullptr: its only one) is taken whatever the filters say, and
+  // where its threads run is the application's business; and a cl_command_queue, in order, into which every session's commands go. A session with timings
+  // takes a queue of its own if this one keeps no times. All nullptr: the lane makes its own.
+  void* context = nullptr;
+  void* device = nullptr;
+  void* queue = nullptr;
 };
 
 // NotFound if no device qualifies, Unsupported if there is no loader or the cores cannot be had: the message says what was

@@ -142,6 +142,10 @@ std::vector<FoundDevice> FindDevices(const ClApi& api) {
   return found;
 }
 
+FoundDevice DescribeDevice(const ClApi& api, cl_device_id id) {
+  return Describe(api, DeviceValue<cl_platform_id>(api, id, CL_DEVICE_PLATFORM), id);
+}
+
 Status StartDrivers(const ClApi& api, const std::vector<int>& cpus) {
   DriverState& state = Drivers();
   const std::lock_guard<std::mutex> lock(state.mutex);

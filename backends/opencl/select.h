@@ -17,6 +17,9 @@ struct FoundDevice {
 // All devices of all platforms, in the platforms' order. A platform that fails is an entry with id == nullptr and its reason.
 std::vector<FoundDevice> FindDevices(const ClApi& api);
 
+// `id` alone, of whatever platform.
+FoundDevice DescribeDevice(const ClApi& api, cl_device_id id);
+
 // Starts the drivers, if this is the process's first call, with the calling thread confined to `cpus` (if not empty), because PoCL's
 // workers inherit its affinity; then confines workers that were started elsewhere. The calling thread's affinity is as before.
 Status StartDrivers(const ClApi& api, const std::vector<int>& cpus);

@@ -2,40 +2,27 @@
 #pragma once
 
 #include <cstdint>
-#include <cstring>
-#include <new>
-#include <utility>
 
 #include "backends/interface/steps.h"
+#include "src/base/memory.h"
 
 namespace plait::xnn {
 
 class AlignedBuffer {
  public:
-  AlignedBuffer() = default;
-  AlignedBuffer(AlignedBuffer&& other) noexcept : data_(std::exchange(other.data_, nullptr)) {}
-  AlignedBuffer& operator=(AlignedBuffer&& other) noexcept {
-    std::swap(data_, other.data_);
-    return *this;
-  }
-  ~AlignedBuffer() { ::operator delete(data_, kAlignment, std::nothrow); }
-
-  // data() is nullptr if the memory cannot be had.
+  // data() is nullptr if the memory cannot be had. Workspaces must begin as zeros: XNNPACK does not write the padding behind weights that it packs
+  // there (docs/xnnpack.md, "Tiles").
   static AlignedBuffer Allocate(int64_t bytes) {
     AlignedBuffer out;
-    const size_t total = static_cast<size_t>(bytes) + kBufferSlack;
-    out.data_ = ::operator new(total, kAlignment, std::nothrow);
-    // Workspaces must begin as zeros: XNNPACK does not write the padding behind weights that it packs there (docs/xnnpack.md, "Tiles").
-    if (out.data_ != nullptr) std::memset(out.data_, 0, total);
+    out.block_ = Block::Allocate(static_cast<size_t>(bytes) + kBufferSlack);
     return out;
   }
 
-  void* data() const { return data_; }
-  float* floats() const { return static_cast<float*>(data_); }
+  void* data() const { return block_.data(); }
+  float* floats() const { return static_cast<float*>(data()); }
 
  private:
-  static constexpr std::align_val_t kAlignment{64};
-  void* data_ = nullptr;
+  Block block_;
 };
 
 }  // namespace plait::xnn

@@ -81,6 +81,24 @@ typedef void (*plait_log_callback)(void* user, plait_log_level level, const char
 /// back to standard error for warnings and errors. No call of the former callback runs any more when this returns.
 PLAIT_API plait_status plait_set_log_callback(plait_log_callback callback, void* user);
 
+/// Where the library takes large memory from: weights, packed weights, tensors, workspaces. Both functions are called on any
+/// thread, several at a time, and must not call Plait; an exception that they throw is caught.
+typedef struct plait_allocator {
+  size_t size;
+  /// `bytes` (more than 0) at a multiple of `alignment` (a power of two, at most 4096), which the library owns until it releases
+  /// them; NULL: there are none, and what needed them fails with PLAIT_OUT_OF_MEMORY.
+  void* (*allocate)(void* user, size_t bytes, size_t alignment);
+  /// Gives back `data` of `bytes` as allocated. Never called with NULL.
+  void (*release)(void* user, void* data, size_t bytes);
+  void* user;
+} plait_allocator;
+#define PLAIT_ALLOCATOR_INIT {sizeof(plait_allocator), NULL, NULL, NULL}
+/// From now on large memory of the whole process comes from `allocator` (copied); NULL: from the system again. Memory goes back
+/// to the allocator that it came from, so one that was replaced must work until all handles made before are destroyed. Small
+/// objects, and what drivers and XNNPACK allocate for themselves, are not included. Any thread, any time.
+/// Errors: PLAIT_INVALID_ARGUMENT (one of the functions is NULL).
+PLAIT_API plait_status plait_set_allocator(const plait_allocator* allocator);
+
 /// Called now and then during long work, on the calling thread: what is being done, the share that is done (0 to 1), seconds left
 /// (negative: unknown). Anything but 0 ends the work soon, with PLAIT_CANCELLED.
 typedef int32_t (*plait_progress_callback)(void* user, const char* what, double done, double seconds_left);
@@ -104,12 +122,24 @@ typedef struct plait_lanes_options {
   int32_t gpu;             ///< A plait_gpu_use.
   int32_t strict;          ///< Not 0: the GPU sees only what plans hand over (for tests).
   const char* cache_dir;   ///< Folder for measurements, plans and GPU programs, made if need be; must be private to the user. NULL: nothing is kept.
+  void* opencl_context;    ///< A cl_context of the application's for gpu0 to work in; NULL: gpu0 has its own. See plait_lanes_open().
+  void* opencl_device;     ///< With a context: which of its devices, a cl_device_id; NULL: it has one only.
+  void* opencl_queue;      ///< With a context: a cl_command_queue of it, in order; NULL: each session has its own.
 } plait_lanes_options;
-#define PLAIT_LANES_OPTIONS_INIT {sizeof(plait_lanes_options), NULL, NULL, PLAIT_GPU_IF_PRESENT, 0, NULL}
+#define PLAIT_LANES_OPTIONS_INIT {sizeof(plait_lanes_options), NULL, NULL, PLAIT_GPU_IF_PRESENT, 0, NULL, NULL, NULL, NULL}
 
 /// Opens lanes: cpu0, cpu1, ..., gpu0. At least one CPU lane, or an error. A CPU OpenCL device can only be confined before
 /// anything else in the process uses OpenCL.
-/// Errors: PLAIT_INVALID_ARGUMENT (lists of cores that cannot be read), PLAIT_NOT_FOUND (no such core, no such device),
+///
+/// An application that computes with OpenCL itself may hand in its context: gpu0 is then that device, a CPU device included,
+/// memory and programs are made in that context, and no platform is asked for. Objects come from the system's OpenCL loader,
+/// and are retained until the lanes and all that was made with them are destroyed; that they are valid cannot be checked. With a
+/// queue the commands of all sessions go there: they run after what the application has enqueued before and ahead of what it
+/// enqueues after, and during an inference its commands may wait for that inference's end. Sessions with timings, and
+/// measurements, make a queue of their own if this one lacks CL_QUEUE_PROFILING_ENABLE. `opencl_cpu` says which cores the device
+/// occupies, for planning; nothing is confined. What cannot be used is an error even with PLAIT_GPU_IF_PRESENT.
+/// Errors: PLAIT_INVALID_ARGUMENT (lists of cores that cannot be read; a device or queue of another context, a queue out of
+/// order, several devices and none named, a context with PLAIT_GPU_OFF), PLAIT_UNSUPPORTED (a device older than OpenCL 1.2, or without compiler), PLAIT_NOT_FOUND (no such core, no such device),
 /// PLAIT_IO_ERROR (cache_dir cannot be made).
 PLAIT_API plait_status plait_lanes_open(const plait_lanes_options* options, plait_lanes** lanes);
 /// Plans and sessions made with the lanes stay usable. NULL is allowed and does nothing.

@@ -26,6 +26,15 @@ Result<LaneOptions> ReadLaneOptions(const plait_lanes_options& given) {
     PLAIT_RETURN_IF_ERROR(MakeFolders(given.cache_dir).Annotated("plait_lanes_options::cache_dir"));
     options.cache_dir = given.cache_dir;
   }
+  options.opencl_context = given.opencl_context;
+  options.opencl_device = given.opencl_device;
+  options.opencl_queue = given.opencl_queue;
+  if (given.opencl_context == nullptr && (given.opencl_device != nullptr || given.opencl_queue != nullptr)) {
+    return InvalidArgument("plait_lanes_options::opencl_device and opencl_queue need opencl_context");
+  }
+  if (given.opencl_context != nullptr && given.gpu == PLAIT_GPU_OFF) {
+    return InvalidArgument("plait_lanes_options::opencl_context was given and gpu is PLAIT_GPU_OFF");
+  }
   return options;
 }
 

@@ -1,6 +1,7 @@
 // What the handles of the C API stand for.
 #pragma once
 
+#include <cstddef>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -33,6 +34,9 @@ struct plait_plan {
 };
 
 namespace plait::c_api {
+
+template <>
+inline constexpr size_t kFirstSize<plait_lanes_options> = offsetof(plait_lanes_options, opencl_context);
 
 template <>
 struct HandleOf<plait_lanes> {

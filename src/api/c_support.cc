@@ -1,9 +1,9 @@
 #include "src/api/c_support.h"
 
 #include <pthread.h>
-#include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cstdlib>
 #include <cstring>
 #include <exception>
@@ -13,6 +13,7 @@
 #include <unordered_map>
 
 #include "src/base/log.h"
+#include "src/base/memory.h"
 
 #ifndef PLAIT_VERSION
 #error "PLAIT_VERSION is set by room.cmake"
@@ -43,9 +44,12 @@ void Remember(const char* text, size_t length) noexcept {
 
 struct Entry {
   HandleKind kind;
-  pid_t pid;
+  uint32_t forks;  // of the process when it was made
   std::shared_ptr<void> object;
 };
+
+// Grows in every child. Asking the system for the process' number at each call would cost more than all else that the C API does.
+std::atomic<uint32_t> fork_count{0};
 
 struct Handles {
   std::mutex mutex;
@@ -56,7 +60,11 @@ Handles& TheHandles() {
   // Never destroyed: handles may be used from destructors of static objects. A fork must not find the table half changed.
   static Handles* const handles = [] {
     auto* made = new Handles;
-    ::pthread_atfork([] { TheHandles().mutex.lock(); }, [] { TheHandles().mutex.unlock(); }, [] { TheHandles().mutex.unlock(); });
+    ::pthread_atfork([] { TheHandles().mutex.lock(); }, [] { TheHandles().mutex.unlock(); },
+                     [] {
+                       fork_count.fetch_add(1, std::memory_order_relaxed);
+                       TheHandles().mutex.unlock();
+                     });
     return made;
   }();
   return *handles;
@@ -108,14 +116,14 @@ plait_status ConcludeException() noexcept {
 void AddHandle(const void* handle, HandleKind kind, std::shared_ptr<void> object) {
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
-  handles.alive.insert_or_assign(handle, Entry{kind, ::getpid(), std::move(object)});
+  handles.alive.insert_or_assign(handle, Entry{kind, fork_count.load(std::memory_order_relaxed), std::move(object)});
 }
 
 Result<std::shared_ptr<void>> FindHandle(const void* handle, HandleKind kind, const char* name, const char* what) {
   Handles& handles = TheHandles();
   const std::lock_guard lock(handles.mutex);
   PLAIT_ASSIGN_OR_RETURN(const Entry* entry, Look(&handles, handle, kind, name, what));
-  if (entry->pid != ::getpid()) {
+  if (entry->forks != fork_count.load(std::memory_order_relaxed)) {
     return Status(PLAIT_WRONG_PROCESS, StrCat(name, " was made before a fork() and cannot be used in the child; make another one there"));
   }
   return entry->object;
@@ -126,7 +134,7 @@ Result<std::shared_ptr<void>> RemoveHandle(const void* handle, HandleKind kind, 
   const std::lock_guard lock(handles.mutex);
   PLAIT_ASSIGN_OR_RETURN(Entry* entry, Look(&handles, handle, kind, name, what));
   std::shared_ptr<void> object = std::move(entry->object);
-  const bool is_ours = entry->pid == ::getpid();
+  const bool is_ours = entry->forks == fork_count.load(std::memory_order_relaxed);
   handles.alive.erase(handle);
   if (is_ours) return object;
   // Threads and devices behind it do not exist here: leaked on purpose.
@@ -193,6 +201,20 @@ plait_status plait_set_log_callback(plait_log_callback callback, void* user) {
         }
       });
     }
+    return Status();
+  });
+}
+
+plait_status plait_set_allocator(const plait_allocator* allocator) {
+  return Guarded([&]() -> Status {
+    if (allocator == nullptr) {
+      plait::SetAllocator(nullptr);
+      return Status();
+    }
+    PLAIT_ASSIGN_OR_RETURN(const plait_allocator given, plait::c_api::ReadOptions<plait_allocator>(allocator, PLAIT_ALLOCATOR_INIT, "plait_allocator"));
+    if (given.allocate == nullptr) return plait::c_api::NullArgument("plait_allocator::allocate");
+    if (given.release == nullptr) return plait::c_api::NullArgument("plait_allocator::release");
+    plait::SetAllocator(std::make_shared<plait::Allocator>(plait::Allocator{given.allocate, given.release, given.user}));
     return Status();
   });
 }

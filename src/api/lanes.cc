@@ -50,6 +50,9 @@ Status OpenGpu(const LaneOptions& options, LaneSet* set) {
   config.cpus = options.opencl_cpus;
   config.strict = options.strict;
   config.cache_dir = options.cache_dir;
+  config.context = options.opencl_context;
+  config.device = options.opencl_device;
+  config.queue = options.opencl_queue;
   PLAIT_ASSIGN_OR_RETURN(std::unique_ptr<Lane> lane, CreateOpenClLane(config));
   const OpenClDeviceInfo& device = OpenClDeviceOf(*lane);
   std::string description = StrCat(device.device, " (", device.platform, ")");
@@ -107,7 +110,7 @@ Result<LaneSet> OpenLanes(const LaneOptions& options) {
   if (!options.gpu) {
     set.refused.push_back("gpu0: switched off");
   } else if (Status status = OpenGpu(options, &gpu); !status.ok()) {
-    if (options.gpu_required || !options.opencl_cpus.empty()) return status.Annotated("gpu0");
+    if (options.gpu_required || !options.opencl_cpus.empty() || options.opencl_context != nullptr) return status.Annotated("gpu0");
     set.refused.push_back("gpu0: " + status.message());
   }
 

@@ -17,6 +17,10 @@ struct LaneOptions {
   bool gpu_required = false;                // no GPU lane is an error
   bool strict = false;                      // GPU lanes in strict mode (see BindOptions); planned as not coherent
   std::string cache_dir;                    // for program binaries; empty: none
+  // The application's own OpenCL objects (see OpenClLaneConfig): gpu0 is theirs, and the cores of `opencl_cpus` are those that the application says its device occupies.
+  void* opencl_context = nullptr;
+  void* opencl_device = nullptr;
+  void* opencl_queue = nullptr;
   bool owns_process = false;                // see XnnpackOptions: nothing else in this process uses XNNPACK
 };
 

@@ -1,8 +1,7 @@
 #include "src/graph/graph.h"
 
 #include <algorithm>
-#include <cstdlib>
-#include <cstring>
+#include <utility>
 
 #include "src/base/checked.h"
 
@@ -35,16 +34,12 @@ std::string_view Name(DType dtype) {
 }
 
 std::shared_ptr<ConstData> ConstData::Allocate(int64_t bytes) {
-  constexpr int64_t kAlignment = 64, kSlack = 64, kLargest = int64_t{1} << 46;
+  constexpr int64_t kAlignment = kBlockAlignment, kSlack = 64, kLargest = int64_t{1} << 46;
   if (bytes < 0 || bytes > kLargest) return nullptr;
-  const auto size = static_cast<size_t>(RoundUp(bytes, kAlignment) + kSlack);
-  void* data = std::aligned_alloc(kAlignment, size);
-  if (data == nullptr) return nullptr;
-  std::memset(data, 0, size);
-  return std::shared_ptr<ConstData>(new ConstData(data, bytes));
+  Block block = Block::Allocate(static_cast<size_t>(RoundUp(bytes, kAlignment) + kSlack));
+  if (block.data() == nullptr) return nullptr;
+  return std::shared_ptr<ConstData>(new ConstData(std::move(block), bytes));
 }
-
-ConstData::~ConstData() { std::free(data_); }
 
 std::vector<OpId> Graph::Producers() const {
   std::vector<OpId> producers(tensors.size(), kNoOp);

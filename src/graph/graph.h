@@ -13,6 +13,7 @@
 #include <variant>
 #include <vector>
 
+#include "src/base/memory.h"
 #include "src/base/status.h"
 #include "src/graph/dims.h"
 
@@ -32,21 +33,20 @@ class ConstData {
  public:
   // Zero-filled. `bytes` >= 0. nullptr if the memory cannot be had. XNNPACK reads up to 16 bytes beyond the end; they exist.
   static std::shared_ptr<ConstData> Allocate(int64_t bytes);
-  ~ConstData();
   ConstData(const ConstData&) = delete;
   ConstData& operator=(const ConstData&) = delete;
 
-  const void* data() const { return data_; }
-  void* mutable_data() { return data_; }
+  const void* data() const { return block_.data(); }
+  void* mutable_data() { return block_.data(); }
   int64_t bytes() const { return bytes_; }
   template <typename T>
-  const T* as() const { return static_cast<const T*>(data_); }
+  const T* as() const { return static_cast<const T*>(data()); }
   template <typename T>
-  T* as() { return static_cast<T*>(data_); }
+  T* as() { return static_cast<T*>(mutable_data()); }
 
  private:
-  ConstData(void* data, int64_t bytes) : data_(data), bytes_(bytes) {}
-  void* data_;
+  ConstData(Block block, int64_t bytes) : block_(std::move(block)), bytes_(bytes) {}
+  Block block_;
   int64_t bytes_;
 };
 

@@ -7,28 +7,22 @@
 #include <cstring>
 #include <map>
 #include <mutex>
-#include <new>
 #include <utility>
 
 #include "src/base/checked.h"
 #include "src/base/clock.h"
+#include "src/base/memory.h"
 #include "src/runtime/host_thread.h"
 #include "src/runtime/parking.h"
 
 namespace plait {
 namespace {
 
-struct FreeAligned {
-  void operator()(std::byte* data) const { ::operator delete[](data, std::align_val_t{kBufferAlignment}); }
-};
-using AlignedBytes = std::unique_ptr<std::byte[], FreeAligned>;
+static_assert(kBlockAlignment >= kBufferAlignment);
 
-Result<AlignedBytes> AllocateAligned(int64_t bytes) {
-  const size_t size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
-  AlignedBytes memory(static_cast<std::byte*>(::operator new[](size, std::align_val_t{kBufferAlignment}, std::nothrow)));
-  if (memory == nullptr) return OutOfMemory("no memory for ", bytes, " bytes of tensors");
-  // Also brings the pages in, so that the first inference takes no faults.
-  std::memset(memory.get(), 0, size);
+Result<Block> AllocateTensors(int64_t bytes) {
+  Block memory = Block::Allocate(static_cast<size_t>(bytes));
+  if (memory.data() == nullptr) return OutOfMemory("no memory for ", bytes, " bytes of tensors");
   return memory;
 }
 
@@ -42,7 +36,7 @@ struct Host {
 // Everything that must not be torn down in a forked child: there the threads and devices behind it do not exist.
 struct Resources {
   std::vector<std::shared_ptr<Lane>> lanes;
-  AlignedBytes host_arena;
+  Block host_arena;
   std::unique_ptr<SharedMemory> shared_arena;
   std::unique_ptr<LaneCounter[]> counters;
   std::vector<std::unique_ptr<BoundLane>> bound;  // [lane]; nullptr: no steps
@@ -118,7 +112,7 @@ class SessionImpl final : public Session {
   std::vector<std::span<std::byte>> inputs_, outputs_;          // what input() and output() show
   std::vector<std::span<std::byte>> own_inputs_, own_outputs_;  // the session's own memory
   std::vector<Copy> copies_in_, copies_out_;
-  std::vector<AlignedBytes> unread_inputs_;  // graph inputs that no step reads
+  std::vector<Block> unread_inputs_;  // graph inputs that no step reads
   std::vector<LaneReport> reports_;
   std::vector<int> lane_cpus_;               // ascending; cores of the lanes in use
   bool is_pinned_ = true;                    // all of them
@@ -186,8 +180,8 @@ Status SessionImpl::AllocateArena() {
     std::memset(arena_, 0, static_cast<size_t>(program().arena_bytes));
     return Status();
   }
-  PLAIT_ASSIGN_OR_RETURN(r_->host_arena, AllocateAligned(program().arena_bytes));
-  arena_ = r_->host_arena.get();
+  PLAIT_ASSIGN_OR_RETURN(r_->host_arena, AllocateTensors(program().arena_bytes));
+  arena_ = static_cast<std::byte*>(r_->host_arena.data());
   return Status();
 }
 
@@ -317,8 +311,8 @@ Status SessionImpl::MapTensors() {
     const Tensor& tensor = graph_->tensor(id);
     std::span<std::byte> memory = span_of(id, BufferRole::kInput);
     if (memory.empty() && tensor.bytes() > 0) {
-      PLAIT_ASSIGN_OR_RETURN(AlignedBytes unread, AllocateAligned(tensor.bytes()));
-      memory = {unread.get(), static_cast<size_t>(tensor.bytes())};
+      PLAIT_ASSIGN_OR_RETURN(Block unread, AllocateTensors(tensor.bytes()));
+      memory = {static_cast<std::byte*>(unread.data()), static_cast<size_t>(tensor.bytes())};
       unread_inputs_.push_back(std::move(unread));
     }
     if (memory.size() != static_cast<size_t>(tensor.bytes())) {
