@@ -1,37 +1,62 @@
 // Status helpers used by every room. Result<T> and Status themselves are public: include/plait/result.hpp.
 #pragma once
 
-#include <sstream>
+#include <cstddef>
+#include <ostream>
 #include <string>
+#include <type_traits>
 
 #include "plait/result.hpp"
 
 namespace plait {
 
+// What a message is put together from: a value by its address, and how it is written. Messages are made in one place, not where they
+// are needed: written out at each of some thousand sites, streams were a third of the library.
+struct Piece {
+  const void* value;
+  void (*write)(std::ostream& out, const void* value);
+
+  template <typename T>
+  static Piece Of(const T& value) {
+    if constexpr (std::is_array_v<T>) {
+      static_assert(std::is_same_v<std::remove_cv_t<std::remove_extent_t<T>>, char>);
+      return {value, [](std::ostream& out, const void* text) { out << static_cast<const char*>(text); }};
+    } else {
+      return {&value, [](std::ostream& out, const void* any) { out << *static_cast<const T*>(any); }};
+    }
+  }
+};
+std::string Join(const Piece* pieces, size_t count);
+[[gnu::cold]] Status Failure(plait_status code, const Piece* pieces, size_t count);
+
 // All arguments written one after another, as operator<< would.
 template <typename... Args>
 std::string StrCat(const Args&... args) {
-  std::ostringstream out;
-  (out << ... << args);
-  return out.str();
+  const Piece pieces[] = {Piece::Of(args)...};
+  return Join(pieces, sizeof...(args));
+}
+template <typename... Args>
+Status FailureOf(plait_status code, const Args&... args) {
+  const Piece pieces[] = {Piece::Of(args)...};
+  return Failure(code, pieces, sizeof...(args));
 }
 
 template <typename... Args>
-Status InvalidArgument(const Args&... args) { return Status(PLAIT_INVALID_ARGUMENT, StrCat(args...)); }
+Status InvalidArgument(const Args&... args) { return FailureOf(PLAIT_INVALID_ARGUMENT, args...); }
 template <typename... Args>
-Status NotFound(const Args&... args) { return Status(PLAIT_NOT_FOUND, StrCat(args...)); }
+Status NotFound(const Args&... args) { return FailureOf(PLAIT_NOT_FOUND, args...); }
 template <typename... Args>
-Status Unsupported(const Args&... args) { return Status(PLAIT_UNSUPPORTED, StrCat(args...)); }
+Status Unsupported(const Args&... args) { return FailureOf(PLAIT_UNSUPPORTED, args...); }
 template <typename... Args>
-Status OutOfMemory(const Args&... args) { return Status(PLAIT_OUT_OF_MEMORY, StrCat(args...)); }
+Status OutOfMemory(const Args&... args) { return FailureOf(PLAIT_OUT_OF_MEMORY, args...); }
 template <typename... Args>
-Status IoError(const Args&... args) { return Status(PLAIT_IO_ERROR, StrCat(args...)); }
+Status IoError(const Args&... args) { return FailureOf(PLAIT_IO_ERROR, args...); }
 template <typename... Args>
-Status Corrupt(const Args&... args) { return Status(PLAIT_CORRUPT, StrCat(args...)); }
+Status Corrupt(const Args&... args) { return FailureOf(PLAIT_CORRUPT, args...); }
 template <typename... Args>
-Status DeviceLost(const Args&... args) { return Status(PLAIT_DEVICE_LOST, StrCat(args...)); }
+Status DeviceLost(const Args&... args) { return FailureOf(PLAIT_DEVICE_LOST, args...); }
 template <typename... Args>
-Status Internal(const Args&... args) { return Status(PLAIT_INTERNAL, StrCat(args...)); }
+Status Internal(const Args&... args) { return FailureOf(PLAIT_INTERNAL, args...); }
 
 }  // namespace plait
 
