@@ -1,6 +1,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -241,16 +242,18 @@ TEST_F(CSession, ReportsLanes) {
   EXPECT_REFUSED(plait_session_trace(session, "/dev/null"), PLAIT_INVALID_ARGUMENT, "timings");
 }
 
-// Threads that create, run, cancel and destroy sessions over the same lanes, all at once.
+// Threads that create, run, cancel and destroy sessions over the same lanes, all at once; PLAIT_THREADS_SECONDS: how long (the nightly run under TSan).
 TEST_F(CSession, ManyThreadsAtOnce) {
   MakePlan(lane_count > 1 ? "random:5" : "lane:cpu0");
   plait_session* shared = nullptr;
   ASSERT_PLAIT_OK(plait_session_create(plan, nullptr, &shared));
+  const char* const seconds = std::getenv("PLAIT_THREADS_SECONDS");
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds == nullptr ? 0 : std::atoi(seconds));
   std::vector<std::thread> threads;
   for (int t = 0; t < 8; ++t) {
     threads.emplace_back([&, t] {
       const std::vector<float> input = Wave(kInputs, 0.1f);
-      for (int i = 0; i < 6; ++i) {
+      for (int i = 0; i < 6 || std::chrono::steady_clock::now() < end; ++i) {
         plait_session* own = nullptr;
         EXPECT_PLAIT_OK(plait_session_create(plan, nullptr, &own));
         for (plait_session* used : {own, shared}) {

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
+#include <limits>
 #include <nlohmann/json.hpp>
 #include <random>
 #include <stdexcept>
@@ -304,6 +306,40 @@ TEST_F(CStrategy, IllegalSchedulesAreRefusedEachWithItsReason) {
     refused += status != PLAIT_OK;
   }
   EXPECT_EQ(refused, 1000);
+}
+
+// Numbers from anywhere: whatever the strategy makes of the answers, the schedule is refused and nothing worse happens.
+TEST_F(CStrategy, NonsenseIsRefused) {
+  constexpr uint64_t kSeed = 8'200'317;
+  SCOPED_TRACE(kSeed);
+  std::mt19937_64 random(kSeed);
+  constexpr int64_t kLow = std::numeric_limits<int64_t>::min(), kHigh = std::numeric_limits<int64_t>::max();
+  const auto number = [&]() -> int64_t {
+    const int64_t odd[] = {kLow, kLow + 1, -1, 0, 1, 7, 8, kHigh / 2, kHigh - 1, kHigh};
+    const uint64_t pick = random();
+    return pick % 4 == 0 ? static_cast<int64_t>(random()) : odd[pick / 4 % std::size(odd)];
+  };
+  for (int round = 0; round < 300; ++round) {
+    const plait_status status = Plan([&](const plait_problem* problem, plait_schedule* schedule) {
+      // An operator is named that does not exist, or computed once more than it should: no such schedule is legal.
+      for (int i = 0; i < 5; ++i) {
+        const auto op = static_cast<size_t>(number()), lane = static_cast<size_t>(number());
+        const auto axis = static_cast<int32_t>(number());
+        double us = 0;
+        plait_cut cut = PLAIT_CUT_INIT;
+        static_cast<void>(plait_problem_cost(problem, op, lane, axis, number(), number(), &us));
+        static_cast<void>(plait_problem_cut(problem, op, lane, axis, &cut));
+        static_cast<void>(plait_problem_handoff(problem, op, lane, static_cast<uint64_t>(number()), &us));
+        static_cast<void>(plait_schedule_add(schedule, op, lane, axis, number(), number()));
+      }
+      static_cast<void>(plait_schedule_add(schedule, 0, 0, 1, number(), number()));
+      static_cast<void>(InTurns(problem, schedule));
+      return 0;
+    });
+    EXPECT_TRUE(status == PLAIT_INVALID_ARGUMENT || status == PLAIT_NOT_FOUND) << "round " << round << ": " << plait_status_name(status);
+    EXPECT_STRNE(plait_last_error(), "");
+    EXPECT_EQ(plan, nullptr);
+  }
 }
 
 }  // namespace

@@ -2,9 +2,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <set>
+#include <thread>
 
+#include "plait/strategy.h"
 #include "tests/api/sample.h"
 
 namespace plait::testing {
@@ -54,6 +59,70 @@ class CWrongUse : public Sample {
         {"session_trace", [=] { return plait_session_trace(s, "/dev/null"); }},
     };
   }
+  // Calls with a NULL where none is allowed, on good handles.
+  std::vector<Call> NullArgumentCalls() {
+    return {
+        {"lanes_open", [] { return plait_lanes_open(nullptr, nullptr); }},
+        {"lanes_count", [this] { return plait_lanes_count(lanes, nullptr); }},
+        {"lanes_get", [this] { return plait_lanes_get(lanes, 0, nullptr); }},
+        {"lanes_refused", [this] { return plait_lanes_refused(lanes, nullptr); }},
+        {"model_load_file", [this] { return plait_model_load_file(nullptr, nullptr, &model); }},
+        {"model_load_file", [] { return plait_model_load_file("x", nullptr, nullptr); }},
+        {"model_load_memory", [this] { return plait_model_load_memory(nullptr, 4, nullptr, &model); }},
+        {"model_load_memory", [] { return plait_model_load_memory("x", 1, nullptr, nullptr); }},
+        {"model_load_fd", [] { return plait_model_load_fd(0, 0, 0, nullptr, nullptr); }},
+        {"model_load_zoo", [this] { return plait_model_load_zoo(nullptr, &model); }},
+        {"model_load_zoo", [] { return plait_model_load_zoo("resnet50", nullptr); }},
+        {"model_get_info", [this] { return plait_model_get_info(model, nullptr); }},
+        {"model_get_input", [this] { return plait_model_get_input(model, 0, nullptr); }},
+        {"model_get_output", [this] { return plait_model_get_output(model, 0, nullptr); }},
+        {"model_find_input", [this] { return plait_model_find_input(model, nullptr, &size_); }},
+        {"model_find_input", [this] { return plait_model_find_input(model, "image", nullptr); }},
+        {"model_find_output", [this] { return plait_model_find_output(model, nullptr, &size_); }},
+        {"model_find_output", [this] { return plait_model_find_output(model, "sum", nullptr); }},
+        {"plan_make", [this] { return plait_plan_make(model, lanes, nullptr, nullptr); }},
+        {"plan_load", [this] { return plait_plan_load(model, lanes, nullptr, &plan); }},
+        {"plan_load", [this] { return plait_plan_load(model, lanes, "x", nullptr); }},
+        {"plan_save", [this] { return plait_plan_save(plan, nullptr); }},
+        {"plan_get_info", [this] { return plait_plan_get_info(plan, nullptr); }},
+        {"plan_explain", [this] { return plait_plan_explain(plan, nullptr); }},
+        {"plan_explain_json", [this] { return plait_plan_explain_json(plan, nullptr); }},
+        {"session_create", [this] { return plait_session_create(plan, nullptr, nullptr); }},
+        {"session_set_input", [this] { return plait_session_set_input(session, 0, nullptr, 4); }},
+        {"session_set_input_by_name", [this] { return plait_session_set_input_by_name(session, nullptr, input_.data(), 4); }},
+        {"session_set_input_by_name", [this] { return plait_session_set_input_by_name(session, "image", nullptr, 4); }},
+        {"session_get_output", [this] { return plait_session_get_output(session, 0, nullptr, 4); }},
+        {"session_get_output_by_name", [this] { return plait_session_get_output_by_name(session, nullptr, output_.data(), 4); }},
+        {"session_get_output_by_name", [this] { return plait_session_get_output_by_name(session, "sum", nullptr, 4); }},
+        {"session_input_data", [this] { return plait_session_input_data(session, 0, nullptr, &size_); }},
+        {"session_input_data", [this] { return plait_session_input_data(session, 0, &data_, nullptr); }},
+        {"session_output_data", [this] { return plait_session_output_data(session, 0, nullptr, &size_); }},
+        {"session_output_data", [this] { return plait_session_output_data(session, 0, &const_data_, nullptr); }},
+        {"session_run_async", [this] { return plait_session_run_async(session, nullptr, nullptr); }},
+        {"session_get_stats", [this] { return plait_session_get_stats(session, nullptr); }},
+        {"session_get_lane_stats", [this] { return plait_session_get_lane_stats(session, 0, nullptr); }},
+    };
+  }
+  // What takes neither of the four handles, or destroys one.
+  std::vector<Call> OtherCalls() {
+    static const plait_allocator half = PLAIT_ALLOCATOR_INIT;
+    return {
+        {"lanes_destroy", [this] { return plait_lanes_destroy(reinterpret_cast<plait_lanes*>(model)); }},
+        {"model_destroy", [this] { return plait_model_destroy(reinterpret_cast<plait_model*>(lanes)); }},
+        {"plan_destroy", [this] { return plait_plan_destroy(reinterpret_cast<plait_plan*>(model)); }},
+        {"session_destroy", [this] { return plait_session_destroy(reinterpret_cast<plait_session*>(lanes)); }},
+        {"set_allocator", [] { return plait_set_allocator(&half); }},
+        {"problem_operator_count", [this] { return plait_problem_operator_count(nullptr, &size_); }},
+        {"problem_lane_count", [this] { return plait_problem_lane_count(nullptr, &size_); }},
+        {"problem_lane", [this] { return plait_problem_lane(nullptr, 0, &lane_); }},
+        {"problem_operator", [] { return plait_problem_operator(nullptr, 0, nullptr); }},
+        {"problem_can_run", [] { return plait_problem_can_run(nullptr, 0, 0, nullptr); }},
+        {"problem_cut", [] { return plait_problem_cut(nullptr, 0, 0, 0, nullptr); }},
+        {"problem_cost", [] { return plait_problem_cost(nullptr, 0, 0, 0, 0, 0, nullptr); }},
+        {"problem_handoff", [] { return plait_problem_handoff(nullptr, 0, 0, 0, nullptr); }},
+        {"schedule_add", [] { return plait_schedule_add(nullptr, 0, 0, -1, 0, 0); }},
+    };
+  }
   plait_status Text(plait_status status) {
     plait_string_free(text_);
     text_ = nullptr;
@@ -93,49 +162,64 @@ TEST_F(CWrongUse, NullHandles) {
 
 TEST_F(CWrongUse, NullArguments) {
   MakeSession();
-  const std::vector<Call> calls = {
-      {"lanes_open", [] { return plait_lanes_open(nullptr, nullptr); }},
-      {"lanes_count", [&] { return plait_lanes_count(lanes, nullptr); }},
-      {"lanes_get", [&] { return plait_lanes_get(lanes, 0, nullptr); }},
-      {"lanes_refused", [&] { return plait_lanes_refused(lanes, nullptr); }},
-      {"model_load_file", [&] { return plait_model_load_file(nullptr, nullptr, &model); }},
-      {"model_load_file", [] { return plait_model_load_file("x", nullptr, nullptr); }},
-      {"model_load_memory", [&] { return plait_model_load_memory(nullptr, 4, nullptr, &model); }},
-      {"model_load_memory", [] { return plait_model_load_memory("x", 1, nullptr, nullptr); }},
-      {"model_load_fd", [] { return plait_model_load_fd(0, 0, 0, nullptr, nullptr); }},
-      {"model_load_zoo", [&] { return plait_model_load_zoo(nullptr, &model); }},
-      {"model_load_zoo", [] { return plait_model_load_zoo("resnet50", nullptr); }},
-      {"model_get_info", [&] { return plait_model_get_info(model, nullptr); }},
-      {"model_get_input", [&] { return plait_model_get_input(model, 0, nullptr); }},
-      {"model_get_output", [&] { return plait_model_get_output(model, 0, nullptr); }},
-      {"model_find_input", [&] { return plait_model_find_input(model, nullptr, &size_); }},
-      {"model_find_input", [&] { return plait_model_find_input(model, "image", nullptr); }},
-      {"model_find_output", [&] { return plait_model_find_output(model, nullptr, &size_); }},
-      {"model_find_output", [&] { return plait_model_find_output(model, "sum", nullptr); }},
-      {"plan_make", [&] { return plait_plan_make(model, lanes, nullptr, nullptr); }},
-      {"plan_load", [&] { return plait_plan_load(model, lanes, nullptr, &plan); }},
-      {"plan_load", [&] { return plait_plan_load(model, lanes, "x", nullptr); }},
-      {"plan_save", [&] { return plait_plan_save(plan, nullptr); }},
-      {"plan_get_info", [&] { return plait_plan_get_info(plan, nullptr); }},
-      {"plan_explain", [&] { return plait_plan_explain(plan, nullptr); }},
-      {"plan_explain_json", [&] { return plait_plan_explain_json(plan, nullptr); }},
-      {"session_create", [&] { return plait_session_create(plan, nullptr, nullptr); }},
-      {"session_set_input", [&] { return plait_session_set_input(session, 0, nullptr, 4); }},
-      {"session_set_input_by_name", [&] { return plait_session_set_input_by_name(session, nullptr, input_.data(), 4); }},
-      {"session_set_input_by_name", [&] { return plait_session_set_input_by_name(session, "image", nullptr, 4); }},
-      {"session_get_output", [&] { return plait_session_get_output(session, 0, nullptr, 4); }},
-      {"session_get_output_by_name", [&] { return plait_session_get_output_by_name(session, nullptr, output_.data(), 4); }},
-      {"session_get_output_by_name", [&] { return plait_session_get_output_by_name(session, "sum", nullptr, 4); }},
-      {"session_input_data", [&] { return plait_session_input_data(session, 0, nullptr, &size_); }},
-      {"session_input_data", [&] { return plait_session_input_data(session, 0, &data_, nullptr); }},
-      {"session_output_data", [&] { return plait_session_output_data(session, 0, nullptr, &size_); }},
-      {"session_output_data", [&] { return plait_session_output_data(session, 0, &const_data_, nullptr); }},
-      {"session_run_async", [&] { return plait_session_run_async(session, nullptr, nullptr); }},
-      {"session_get_stats", [&] { return plait_session_get_stats(session, nullptr); }},
-      {"session_get_lane_stats", [&] { return plait_session_get_lane_stats(session, 0, nullptr); }},
-  };
-  ExpectAll(calls, PLAIT_INVALID_ARGUMENT, "NULL");
+  ExpectAll(NullArgumentCalls(), PLAIT_INVALID_ARGUMENT, "NULL");
   EXPECT_EQ(plait_session_trace(session, nullptr), PLAIT_INVALID_ARGUMENT);
+}
+
+// Functions that cannot fail take anything.
+TEST_F(CWrongUse, WhatHasNoStatusTakesAnything) {
+  EXPECT_STREQ(plait_status_name(static_cast<plait_status>(-1)), "unknown");
+  EXPECT_STREQ(plait_status_name(static_cast<plait_status>(1'000'000)), "unknown");
+  EXPECT_EQ(plait_zoo_name(static_cast<size_t>(-1)), nullptr);
+  plait_string_free(nullptr);
+  EXPECT_PLAIT_OK(plait_set_log_callback(nullptr, &size_));
+  for (const char* text : {plait_version(), plait_features(), plait_last_error()}) EXPECT_NE(text, nullptr);
+  EXPECT_EQ(plait_abi_version(), static_cast<uint32_t>(PLAIT_ABI_VERSION));
+}
+
+// A function that is exported and called wrongly nowhere here is a hole in these tests.
+TEST_F(CWrongUse, CoversEveryExportedFunction) {
+  MakeSession();
+  const std::vector<Call> others = OtherCalls();
+  for (const Call& call : others) {
+    SCOPED_TRACE(call.name);
+    EXPECT_EQ(call.make(), PLAIT_INVALID_ARGUMENT);
+    EXPECT_STRNE(plait_last_error(), "");
+  }
+  std::set<std::string> called = {"status_name", "zoo_name", "string_free", "set_log_callback", "version", "features", "last_error", "abi_version"};
+  for (const std::vector<Call>& calls : {Calls(lanes, model, plan, session), NullArgumentCalls(), others}) {
+    for (const Call& call : calls) called.insert(call.name);
+  }
+  std::set<std::string> exported;
+  std::ifstream symbols(PLAIT_SYMBOLS);
+  for (std::string symbol; symbols >> symbol;) exported.insert(symbol.substr(std::strlen("plait_")));
+  EXPECT_EQ(called, exported);
+}
+
+// Any thread may ask a session for its state while another one uses it; whatever else it does is refused.
+TEST_F(CWrongUse, FromTwoThreads) {
+  MakeSession();
+  struct Flags {
+    std::atomic<bool> in_callback{false}, may_return{false};
+  } flags;
+  const plait_run_callback hold = [](void* user, plait_session*, plait_status, const char*) {
+    Flags& mine = *static_cast<Flags*>(user);
+    mine.in_callback = true;
+    while (!mine.may_return) std::this_thread::yield();
+  };
+  ASSERT_PLAIT_OK(plait_session_run_async(session, hold, &flags));
+  while (!flags.in_callback) std::this_thread::yield();
+  for (const Call& call : Calls(lanes, model, plan, session)) {
+    SCOPED_TRACE(call.name);
+    const std::string name = call.name;
+    // Waiting would wait for us. What is no session's is not concerned.
+    if (name == "session_wait" || name.rfind("session_", 0) != 0 || name == "session_create") continue;
+    const bool any_time = name == "session_cancel" || name == "session_get_stats" || name == "session_get_lane_stats";
+    EXPECT_EQ(call.make(), any_time ? PLAIT_OK : PLAIT_BUSY);
+  }
+  flags.may_return = true;
+  EXPECT_PLAIT_OK(plait_session_wait(session));
+  RunOn(session, input_);
 }
 
 TEST_F(CWrongUse, WrongSizesAndNumbers) {
