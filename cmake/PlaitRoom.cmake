@@ -14,6 +14,8 @@ function(plait_options target scope)
   if(PLAIT_WERROR)
     target_compile_options(${target} PRIVATE -Werror)
   endif()
+  # So that the linker drops what nobody calls.
+  target_compile_options(${target} PRIVATE $<$<CONFIG:MinSizeRel>:-ffunction-sections> $<$<CONFIG:MinSizeRel>:-fdata-sections>)
   if(PLAIT_SANITIZE)
     target_compile_options(${target} PRIVATE -fsanitize=${PLAIT_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
     target_link_options(${target} PUBLIC -fsanitize=${PLAIT_SANITIZE})

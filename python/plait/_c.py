@@ -24,7 +24,8 @@ class Sized(ctypes.Structure):
 
 
 class LanesOptions(Sized):
-    _fields_ = [("size", c_size_t), ("clusters", c_char_p), ("opencl_cpu", c_char_p), ("gpu", c_int32), ("strict", c_int32), ("cache_dir", c_char_p)]
+    _fields_ = [("size", c_size_t), ("clusters", c_char_p), ("opencl_cpu", c_char_p), ("gpu", c_int32), ("strict", c_int32), ("cache_dir", c_char_p),
+                ("opencl_context", c_void_p), ("opencl_device", c_void_p), ("opencl_queue", c_void_p)]
 
 
 class LaneInfo(Sized):
@@ -108,7 +109,9 @@ _SIGNATURES = {
 
 
 def _load():
-    name = os.environ.get("PLAIT_LIBRARY") or ctypes.util.find_library("plait") or "libplait.so.0"
+    # What the user names, what the wheel brought, what the system has.
+    bundled = os.path.join(os.path.dirname(os.path.abspath(__file__)), "libplait.so.0")
+    name = os.environ.get("PLAIT_LIBRARY") or (bundled if os.path.exists(bundled) else None) or ctypes.util.find_library("plait") or "libplait.so.0"
     try:
         library = ctypes.CDLL(name)
     except OSError as error:

@@ -99,6 +99,36 @@ class Package(unittest.TestCase):
         self.assertNotIn("_test", targets)
         self.assertNotIn("plait_tool", targets)
 
+    def test_fetched_by_another_project(self):
+        project = self.folder / "fetching"
+        project.mkdir()
+        (project / "CMakeLists.txt").write_text(
+            "cmake_minimum_required(VERSION 3.22)\nproject(fetching LANGUAGES C CXX)\ninclude(FetchContent)\n"
+            f"FetchContent_Declare(plait SOURCE_DIR {SOURCE})\nFetchContent_MakeAvailable(plait)\n"
+            "add_executable(fetching main.c)\ntarget_link_libraries(fetching PRIVATE plait::plait)\n")
+        (project / "main.c").write_text("#include <plait/plait.h>\nint main(void) { return plait_abi_version() != PLAIT_ABI_VERSION; }\n")
+        build = self.folder / "fetching_build"
+        run("cmake", "-S", project, "-B", build, "-DPLAIT_XNNPACK=OFF", "-DPLAIT_OPENCL=OFF", "-DPLAIT_ONNX=OFF")
+        self.assertEqual(cache(build, "PLAIT_TESTS"), "OFF")
+
+    def test_wheel_in_a_clean_environment(self):
+        venv = self.folder / "venv"
+        run(sys.executable, "-m", "venv", venv)
+        python = venv / "bin" / "python"
+        download = [python, "-m", "pip", "--disable-pip-version-check", "install", "-q", "numpy", "scikit-build-core>=0.10"]
+        if subprocess.run([str(c) for c in download], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, timeout=300).returncode != 0:
+            self.skipTest("pip cannot fetch numpy and scikit-build-core here")
+        source = self.folder / "python"
+        shutil.copytree(SOURCE / "python", source)
+        run(python, "-m", "pip", "install", "-q", "--no-build-isolation", "-C", f"cmake.define.CMAKE_PREFIX_PATH={self.prefix}", source)
+        environment = {name: value for name, value in os.environ.items() if name not in ("PLAIT_LIBRARY", "LD_LIBRARY_PATH", "PYTHONPATH")}
+        script = ("import sys, numpy, plait; model = plait.load(sys.argv[1]); lanes = plait.Lanes(gpu=False)\n"
+                  "outputs = model.plan(lanes, strategy='lane:cpu0').run(numpy.zeros(model.inputs[0].shape, 'float32'))\n"
+                  "print(plait._c.library._name, {name: value.shape for name, value in outputs.items()})")
+        printed = run(python, "-c", script, self.model, env=environment, cwd=self.folder)
+        self.assertIn(str(venv), printed, "the library is the wheel's own")
+        self.assertIn("probabilities", printed)
+
     @unittest.skipUnless(shutil.which("dpkg-deb") and shutil.which("cpack"), "no Debian tools here")
     def test_debian_package(self):
         where = self.folder / "deb"
