@@ -42,6 +42,11 @@ if(PLAIT_SHARED AND UNIX AND NOT APPLE)
   set_target_properties(plait PROPERTIES LINK_DEPENDS ${map})
 endif()
 
+if(ANDROID)
+  # Phones with pages of 16 KiB.
+  target_link_options(plait PRIVATE LINKER:-z,max-page-size=16384)
+endif()
+
 if(NOT PLAIT_INSTALL)
   return()
 endif()

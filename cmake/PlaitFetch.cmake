@@ -1,0 +1,42 @@
+# Where there are no system packages (Android): what the library needs, from its sources at pinned versions. PLAIT_FETCH.
+include(FetchContent)
+set(FETCHCONTENT_QUIET OFF)
+
+# Debian 13's version, so that both builds use one API. It brings pthreadpool and cpuinfo at the versions that it was made for.
+if(PLAIT_XNNPACK AND NOT TARGET XNNPACK::XNNPACK)
+  foreach(off XNNPACK_BUILD_TESTS XNNPACK_BUILD_BENCHMARKS)
+    set(${off} OFF CACHE BOOL "" FORCE)
+  endforeach()
+  set(XNNPACK_LIBRARY_TYPE static CACHE STRING "" FORCE)
+  set(PTHREADPOOL_LIBRARY_TYPE static CACHE STRING "" FORCE)
+  set(CPUINFO_LIBRARY_TYPE static CACHE STRING "" FORCE)
+  set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+  FetchContent_Declare(XNNPACK GIT_REPOSITORY https://github.com/google/XNNPACK.git GIT_TAG 4ea82e595b36106653175dcb04b2aa532660d0d8)
+  FetchContent_MakeAvailable(XNNPACK)
+  foreach(target XNNPACK pthreadpool cpuinfo)
+    if(TARGET ${target} AND NOT TARGET ${target}::${target})
+      add_library(${target}::${target} ALIAS ${target})
+    endif()
+  endforeach()
+endif()
+
+if(PLAIT_OPENCL AND NOT OPENCL_HEADERS)
+  # Headers alone: the loader is the phone's own, opened at run time.
+  FetchContent_Declare(OpenCLHeaders GIT_REPOSITORY https://github.com/KhronosGroup/OpenCL-Headers.git GIT_TAG v2024.10.24 GIT_SHALLOW ON)
+  FetchContent_MakeAvailable(OpenCLHeaders)
+  set(OPENCL_HEADERS ${openclheaders_SOURCE_DIR} CACHE PATH "" FORCE)
+endif()
+
+if(NOT TARGET nlohmann_json::nlohmann_json)
+  set(JSON_BuildTests OFF CACHE BOOL "" FORCE)
+  FetchContent_Declare(nlohmann_json GIT_REPOSITORY https://github.com/nlohmann/json.git GIT_TAG v3.11.3 GIT_SHALLOW ON)
+  FetchContent_MakeAvailable(nlohmann_json)
+endif()
+
+if(PLAIT_TOOL AND NOT TARGET CLI11::CLI11)
+  foreach(off CLI11_BUILD_TESTS CLI11_BUILD_EXAMPLES CLI11_BUILD_DOCS)
+    set(${off} OFF CACHE BOOL "" FORCE)
+  endforeach()
+  FetchContent_Declare(CLI11 GIT_REPOSITORY https://github.com/CLIUtils/CLI11.git GIT_TAG v2.4.2 GIT_SHALLOW ON)
+  FetchContent_MakeAvailable(CLI11)
+endif()
