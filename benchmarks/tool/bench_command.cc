@@ -322,7 +322,8 @@ void AddBenchCommand(CLI::App* app, int* exit_code) {
   command->add_option("--rounds", options->rounds, "Interleaved rounds")->check(CLI::Range(1, 100000));
   command
       ->add_option("--compare", options->compare,
-                   "Measure plans of simple strategies, too: fastest (each operator on its fastest lane), heft, heft-split, split (every operator cut by itself)")
+                   "Measure plans of simple strategies, too: fastest (each operator on its fastest lane), heft, heft-split, split (every operator cut by itself), "
+                   "by-operator (the search, but parts wait for whole operators)")
       ->delimiter(',')
       ->check(CLI::IsMember(SimpleStrategies()));
   command->add_option("--round-ms", options->round_ms, "A round takes turns for so long, once at least, and counts by its medians")->check(CLI::Range(0.0, 60000.0));

@@ -158,6 +158,7 @@ Result<Part> ReadPart(const json& item, const std::vector<std::string>& kernels,
 Result<Schedule> ReadSchedule(Reader* in, const std::string& path) {
   Schedule schedule;
   schedule.strategy = in->String("strategy");
+  schedule.by_operator = in->Integer("by_operator", 0, 1) != 0;
   schedule.predicted_us = in->Time("predicted_us");
   schedule.lower_bound_us = in->Time("lower_bound_us");
   const json* kernels = in->Array("kernels");
@@ -209,6 +210,7 @@ Status SavePlan(const Plan& plan, const std::string& path) {
                         {"graph", Hex(plan.graph_hash)},
                         {"lanes", std::move(lanes)},
                         {"strategy", schedule.strategy},
+                        {"by_operator", schedule.by_operator ? 1 : 0},
                         {"predicted_us", schedule.predicted_us},
                         {"lower_bound_us", schedule.lower_bound_us},
                         {"kernels", std::move(kernels)},

@@ -136,7 +136,11 @@ std::vector<std::vector<PartRead>> ReadsOfParts(const Graph& graph, const Schedu
         }
         for (int q : parts_of[static_cast<size_t>(producer)]) {
           const Region common = Intersect(source.region, schedule.parts[static_cast<size_t>(q)].region);
-          if (!common.IsEmpty()) add(q, source.tensor, common);
+          if (schedule.by_operator) {
+            add(q, source.tensor, schedule.parts[static_cast<size_t>(q)].region);
+          } else if (!common.IsEmpty()) {
+            add(q, source.tensor, common);
+          }
         }
       }
     }

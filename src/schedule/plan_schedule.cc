@@ -13,6 +13,7 @@ namespace {
 
 // A proposal that promises less does not pay for a second search: the first one overlaps handoffs with work, which the proposal does not see.
 constexpr double kWorthASearch = 0.1;
+constexpr const char* kByOperator = "by-operator";
 
 Problem WithDearerHandoffs(Problem problem, double us) {
   const Tick more = std::llround(std::min(us * 10, static_cast<double>(kMaxTick)));
@@ -49,6 +50,15 @@ struct Found {
   Solution solution;
 };
 
+// The problem in which consumers read everything.
+Problem ByOperator(Problem problem) {
+  for (ProblemOp& op : problem.ops) {
+    for (ProblemEdge& edge : op.inputs) edge.access.clear();
+  }
+  problem.accesses.clear();
+  return problem;
+}
+
 Result<Found> Search(ProblemBuilder* builder, const StripList& strips, const SearchOptions& options) {
   Found found;
   PLAIT_ASSIGN_OR_RETURN(found.planning, builder->Build(strips));
@@ -84,7 +94,7 @@ Result<Schedule> PlanSchedule(const Graph& graph, const std::vector<PlanningLane
   return schedule;
 }
 
-std::vector<std::string> SimpleStrategies() { return {"fastest", "heft", "heft-split", "split"}; }
+std::vector<std::string> SimpleStrategies() { return {"fastest", "heft", "heft-split", "split", kByOperator}; }
 
 Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const std::string& strategy) {
   const std::vector<std::string> known = SimpleStrategies();
@@ -94,7 +104,15 @@ Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLa
     return NotFound("there is no strategy '", strategy, "'; there are ", names);
   }
   PLAIT_ASSIGN_OR_RETURN(ProblemBuilder builder, ProblemBuilder::Create(graph, lanes, costs));
-  PLAIT_ASSIGN_OR_RETURN(const PlanningProblem planning, builder.Build({}));
+  PLAIT_ASSIGN_OR_RETURN(PlanningProblem planning, builder.Build({}));
+  if (strategy == kByOperator) {
+    planning.problem = ByOperator(std::move(planning.problem));
+    PLAIT_ASSIGN_OR_RETURN(const Solution solution, Solve(planning.problem, {}));
+    PLAIT_ASSIGN_OR_RETURN(Schedule schedule, builder.ToSchedule(planning, solution.assignment));
+    schedule.strategy = strategy;
+    schedule.by_operator = true;
+    return schedule;
+  }
   const Net net(planning.problem);
   const std::vector<Baseline> baselines = Baselines(net);
   const auto found = std::find_if(baselines.begin(), baselines.end(), [&](const Baseline& b) { return b.name == strategy; });

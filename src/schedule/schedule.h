@@ -29,6 +29,7 @@ struct Schedule {
   double predicted_us = 0;              // makespan
   double lower_bound_us = 0;            // 0: none computed
   std::string strategy;                 // who made it
+  bool by_operator = false;             // parts wait for, and are handed, whole operators: all that any lane computes of those they read, not only what they read
 };
 
 // What planning knows of a lane.
@@ -63,11 +64,12 @@ struct SearchOptions {
   std::function<void(const std::string& phase, double best_us)> progress;
 };
 
-// The search. Never predicted slower than any lane alone that can run the graph, nor than the simple strategies.
+// The search. Never predicted slower than any lane alone that can run the graph, nor than the simple strategies (of which "by-operator" is a search of its own).
 Result<Schedule> PlanSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const SearchOptions& options);
 
 // What the search starts from and is compared with: "fastest" (each operator on its fastest lane), "heft" (Topcuoglu et al. 2002, whole operators), "heft-split" (the
-// same with splits), "split" (every operator cut so that its parts end together, whatever its neighbours do).
+// same with splits), "split" (every operator cut so that its parts end together, whatever its neighbours do). And "by-operator": the search, for schedules that are `by_operator`, which
+// shows what waiting by region brings.
 std::vector<std::string> SimpleStrategies();
 // The schedule of one of them. NotFound names those that there are; Unsupported if no lane can run some operator.
 Result<Schedule> SimpleSchedule(const Graph& graph, const std::vector<PlanningLane>& lanes, const PlanningCosts& costs, const std::string& strategy);

