@@ -295,8 +295,9 @@ void ImportWhere(OnnxLowering& n) {
   n.SetConstant(0, *shape, left, a->dtype);
 }
 
-// The product of all elements of a constant vector of integers.
+// The product of all elements of a constant vector of integers; of a computed tensor like every other reduction.
 void ImportReduceProd(OnnxLowering& n) {
+  if (!n.In(0)->is_int()) return ImportReduceProduct(n);
   const std::vector<int64_t> values = n.IntsIn(0);
   const bool keep = n.Int("keepdims", 1) != 0;
   if (!n.ok()) return;

@@ -1,4 +1,4 @@
-// Matrix products, softmax, layer normalisation and reductions.
+// Matrix products, softmax and layer normalisation.
 #include <algorithm>
 #include <cmath>
 
@@ -167,48 +167,18 @@ TensorId NormVector(OnnxLowering& n, int i, int64_t channels) {
 
 void ImportLayerNormalization(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
-  n.OnlyFirstOutput();
   if (!n.ok()) return;
   const int rank = x->shape.rank();
   const int axis = n.Axis(n.Int("axis", -1), rank);
   const NormAttrs attrs{n.Float("epsilon", 1e-5f)};
   if (!n.ok()) return;
+  if (n.IsRead(1) || n.IsRead(2)) return ImportLayerNormWithStatistics(n, axis, attrs.epsilon);
   const int64_t channels = Flattened(x->shape, axis)[1];
   const TensorId scale = NormVector(n, 1, channels), shift = NormVector(n, 2, channels);
   if (axis == rank - 1) return n.EmitPlain(0, OpKind::kLayerNorm, {n.Plain(x), scale, shift}, attrs);
   const TensorId rows = n.Emit("rows", OpKind::kReshape, {n.Plain(x)}, ReshapeAttrs{Flattened(x->shape, axis)});
   const TensorId norm = n.Emit("normalised", OpKind::kLayerNorm, {rows, scale, shift}, attrs);
   n.EmitPlain(0, OpKind::kReshape, {norm}, ReshapeAttrs{x->shape});
-}
-
-// `opset_with_input`: from which on the axes are an input.
-void ImportReduce(OnnxLowering& n, bool sum, int64_t opset_with_input) {
-  const OnnxValuePtr x = n.In(0);
-  if (!n.ok()) return;
-  const int rank = x->shape.rank();
-  const bool as_input = n.opset() >= opset_with_input;
-  std::vector<int32_t> axes =
-      n.Axes(as_input ? (n.Has(1) ? n.IntsIn(1) : std::vector<int64_t>()) : n.Ints("axes"), rank);
-  const bool keep = n.Int("keepdims", 1) != 0;
-  if (!n.ok()) return;
-  if (axes.empty()) {
-    if (n.Int("noop_with_empty_axes", 0) != 0 || rank == 0) return n.SetAlias(0, x);
-    for (int i = 0; i < rank; ++i) axes.push_back(i);
-  }
-  float count = 1;
-  for (const int32_t a : axes) count *= static_cast<float>(x->shape[a]);
-  // Channels-last works as well if the result keeps its rank, or if what remains stands in the same order: (N, C).
-  const bool all_spatial = axes.front() == 2 && static_cast<int>(axes.size()) == rank - 2;
-  const bool last = OnnxLowering::PreferLast({x}) && (keep || all_spatial);
-  if (last) {
-    for (int32_t& a : axes) a = LastAxis(a, rank);
-    std::sort(axes.begin(), axes.end());
-  }
-  const TensorId input = last ? n.Last(x) : n.Plain(x);
-  const bool result_last = last && keep;
-  if (!sum) return n.EmitIn(result_last, 0, OpKind::kReduceMean, {input}, ReduceAttrs{axes, keep});
-  const TensorId mean = n.Emit("mean", OpKind::kReduceMean, {input}, ReduceAttrs{axes, keep});
-  n.EmitIn(result_last, 0, OpKind::kBinary, {mean, n.ScalarConstant(count)}, BinaryAttrs{BinaryKind::kMul, {}});
 }
 
 }  // namespace
@@ -218,8 +188,6 @@ const OnnxHandlerTable& OnnxMatrixHandlers() {
       {"Gemm", ImportGemm},
       {"LayerNormalization", ImportLayerNormalization},
       {"MatMul", ImportMatMul},
-      {"ReduceMean", [](OnnxLowering& n) { ImportReduce(n, false, 18); }},
-      {"ReduceSum", [](OnnxLowering& n) { ImportReduce(n, true, 13); }},
       {"Softmax", ImportSoftmax},
   };
   return table;

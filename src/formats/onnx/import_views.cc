@@ -9,6 +9,8 @@
 namespace plait {
 namespace {
 
+constexpr size_t kMaxPieces = 4096;  // that one Concat joins
+
 // The same elements in another shape.
 void EmitReshape(OnnxLowering& n, const OnnxValuePtr& x, const Dims& shape) {
   if (!n.ok()) return;
@@ -256,6 +258,26 @@ void ImportSplit(OnnxLowering& n) {
   }
 }
 
+// The elements `taken` of `axis`, in that order, as a Concat of Slices: neighbours are one Slice.
+TensorId TakeAlong(OnnxLowering& n, TensorId x, int axis, const std::vector<int64_t>& taken) {
+  if (!n.ok()) return kNoTensor;
+  if (taken.empty()) n.Fail(Unsupported("takes no element of dimension ", axis));
+  const Dims shape = n.Shape(x);
+  std::vector<TensorId> pieces;
+  for (size_t i = 0; i < taken.size() && n.ok();) {
+    size_t end = i + 1;
+    while (end < taken.size() && taken[end] == taken[end - 1] + 1) ++end;
+    Dims begin = Dims::Filled(shape.rank(), 0), size = shape;
+    begin[axis] = taken[i];
+    size[axis] = static_cast<int64_t>(end - i);
+    pieces.push_back(size == shape ? x : n.Emit("piece", OpKind::kSlice, {x}, SliceAttrs{begin, size}));
+    if (pieces.size() > kMaxPieces) n.Fail(Unsupported("takes more than ", kMaxPieces, " separate pieces"));
+    i = end;
+  }
+  if (!n.ok()) return kNoTensor;
+  return pieces.size() == 1 ? pieces[0] : n.Emit("taken", OpKind::kConcat, std::move(pieces), ConcatAttrs{axis});
+}
+
 struct SliceSpec {
   std::vector<int64_t> starts, ends, axes, steps;
 };
@@ -282,18 +304,35 @@ void ImportSlice(OnnxLowering& n) {
   if (!n.ok()) return;
   n.Axes(spec.axes, rank);  // in range, no duplicates
   Dims begin = Dims::Filled(rank, 0), size = x->shape;
+  std::vector<std::pair<int, std::vector<int64_t>>> stepped;  // axes with a step other than 1, and what they take
   for (size_t i = 0; n.ok() && i < count; ++i) {
     const int axis = n.Axis(spec.axes[i], rank);
-    const int64_t extent = x->shape[axis];
-    if (spec.steps[i] != 1) return n.Fail(Unsupported("takes steps of ", spec.steps[i], "; 1 is supported"));
+    const int64_t extent = x->shape[axis], step = spec.steps[i];
+    if (step == 0) return n.Fail(InvalidArgument("takes steps of 0"));
     // Negative positions count from the end; both are clipped to the tensor.
-    auto position = [extent](int64_t v) {
-      return std::clamp<int64_t>(v < 0 ? std::max(v, -extent) + extent : v, 0, extent);
+    const int64_t low = step < 0 ? -1 : 0, high = step < 0 ? extent - 1 : extent;
+    auto position = [&](int64_t v) {
+      return std::clamp<int64_t>(v < 0 ? std::max(v, -extent - 1) + extent : v, low, high);
     };
-    begin[axis] = position(spec.starts[i]);
-    size[axis] = std::max<int64_t>(0, position(spec.ends[i]) - begin[axis]);
+    const int64_t first = position(spec.starts[i]), end = position(spec.ends[i]);
+    if (step != 1) {
+      std::vector<int64_t> taken;  // one too many at most: TakeAlong refuses those
+      for (int64_t at = first; taken.size() <= kMaxPieces && (step > 0 ? at < end : at > end);
+           at += std::clamp(step, -extent - 1, extent + 1)) {
+        taken.push_back(at);
+      }
+      stepped.emplace_back(axis, std::move(taken));
+      continue;
+    }
+    begin[axis] = first;
+    size[axis] = std::max<int64_t>(0, end - first);
   }
-  EmitSlice(n, 0, x, begin, size);
+  if (stepped.empty() || !n.ok()) return EmitSlice(n, 0, x, begin, size);
+  if (size.Count() == 0) return n.Fail(Unsupported("cuts out nothing: ", ToString(size), " of ", ToString(x->shape)));
+  TensorId y = n.Plain(x);
+  if (!(size == x->shape)) y = n.Emit("slice", OpKind::kSlice, {y}, SliceAttrs{begin, size});
+  for (const auto& [axis, taken] : stepped) y = TakeAlong(n, y, axis, taken);
+  if (n.ok()) n.SetTensor(0, y, false);
 }
 
 void ImportGather(OnnxLowering& n) {
@@ -324,7 +363,10 @@ void ImportGather(OnnxLowering& n) {
     size[axis] = count;
     return EmitSlice(n, 0, x, begin, size, shape == size ? nullptr : &shape);
   }
-  if (!x->is_constant()) return n.Fail(Unsupported("gathers ", count, " positions that are not neighbours"));
+  if (!x->is_constant()) {
+    const TensorId gathered = TakeAlong(n, n.Plain(x), axis, at);
+    return n.EmitPlain(0, OpKind::kReshape, {gathered}, ReshapeAttrs{shape});
+  }
   const OnnxTensor& c = *x->constant;
   const std::shared_ptr<ConstData> data = n.NewData(shape, c.dtype);
   if (data == nullptr) return;
@@ -344,6 +386,34 @@ void ImportGather(OnnxLowering& n) {
   n.SetConstant(0, shape, data, c.dtype);
 }
 
+// Which element of an extent padding position `at` (negative, or beyond it) repeats.
+int64_t PaddedFrom(const std::string& mode, int64_t at, int64_t extent) {
+  if (mode == "edge") return std::clamp<int64_t>(at, 0, extent - 1);
+  const int64_t period = mode == "wrap" || extent == 1 ? extent : 2 * (extent - 1);
+  const int64_t within = (at % period + period) % period;
+  return within < extent ? within : period - within;
+}
+
+void PadFromItself(OnnxLowering& n, const OnnxValuePtr& x, const std::string& mode, const Dims& before,
+                   const Dims& after) {
+  TensorId y = n.Plain(x);
+  for (int axis = 0; axis < x->shape.rank(); ++axis) {
+    const int64_t extent = x->shape[axis];
+    if (before[axis] == 0 && after[axis] == 0) continue;
+    if (std::max(before[axis], after[axis]) > static_cast<int64_t>(kMaxPieces)) {
+      return n.Fail(Unsupported("pads dimension ", axis, " by more than ", kMaxPieces, " in mode '", mode, "'"));
+    }
+    std::vector<int64_t> front, back;
+    for (int64_t at = -before[axis]; at < 0; ++at) front.push_back(PaddedFrom(mode, at, extent));
+    for (int64_t at = extent; at < extent + after[axis]; ++at) back.push_back(PaddedFrom(mode, at, extent));
+    std::vector<TensorId> pieces = {y};
+    if (!front.empty()) pieces.insert(pieces.begin(), TakeAlong(n, y, axis, front));
+    if (!back.empty()) pieces.push_back(TakeAlong(n, y, axis, back));
+    y = n.Emit("padded", OpKind::kConcat, std::move(pieces), ConcatAttrs{axis});
+  }
+  if (n.ok()) n.SetTensor(0, y, false);
+}
+
 // Padding per axis of the file's layout; `pads` holds all begins, then all ends, of `axes`.
 void ImportPad(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
@@ -359,8 +429,8 @@ void ImportPad(OnnxLowering& n) {
   } else {
     for (int i = 0; i < rank; ++i) axes.push_back(i);
   }
-  if (n.ok() && mode != "constant") {
-    return n.Fail(Unsupported("pads in mode '", mode, "'; constant padding is supported"));
+  if (mode != "constant" && mode != "edge" && mode != "reflect" && mode != "wrap") {
+    n.Fail(Unsupported("pads in mode '", mode, "'; constant, edge, reflect and wrap are supported"));
   }
   if (n.ok() && pads.size() != 2 * axes.size()) {
     n.Fail(InvalidArgument("has ", pads.size(), " paddings for ", axes.size(), " dimensions"));
@@ -380,12 +450,34 @@ void ImportPad(OnnxLowering& n) {
     any = any || before > 0 || after > 0;
   }
   if (!any) return n.SetAlias(0, x);
+  if (mode != "constant") return PadFromItself(n, x, mode, attrs.before, attrs.after);
   const bool last = OnnxLowering::PreferLast({x});
   if (last) {
     attrs.before = ToLast(attrs.before);
     attrs.after = ToLast(attrs.after);
   }
   n.EmitIn(last, 0, OpKind::kPad, {last ? n.Last(x) : n.Plain(x)}, attrs);
+}
+
+// `x` several times in a row along `axis`.
+TensorId RepeatAlong(OnnxLowering& n, TensorId x, int axis, int64_t times) {
+  if (times < 1 || times > static_cast<int64_t>(kMaxPieces)) {
+    n.Fail(Unsupported("repeats a computed tensor ", times, " times; 1 to ", kMaxPieces, " are supported"));
+  }
+  if (!n.ok() || times == 1) return x;
+  return n.Emit("repeated", OpKind::kConcat, std::vector<TensorId>(static_cast<size_t>(times), x), ConcatAttrs{axis});
+}
+
+void ImportTile(OnnxLowering& n) {
+  const OnnxValuePtr x = n.In(0);
+  const std::vector<int64_t> repeats = n.IntsIn(1);
+  if (!n.ok()) return;
+  if (static_cast<int>(repeats.size()) != x->shape.rank()) {
+    return n.Fail(InvalidArgument("has ", repeats.size(), " repeats for rank ", x->shape.rank()));
+  }
+  TensorId y = n.Plain(x);
+  for (int i = 0; i < x->shape.rank(); ++i) y = RepeatAlong(n, y, i, repeats[static_cast<size_t>(i)]);
+  if (n.ok()) n.SetTensor(0, y, false);
 }
 
 void ImportExpand(OnnxLowering& n) {
@@ -401,7 +493,14 @@ void ImportExpand(OnnxLowering& n) {
   if (!shape) return n.Fail(InvalidArgument("cannot expand ", ToString(x->shape), " to ", ToString(target)));
   if (*shape == x->shape) return n.SetAlias(0, x);
   if (!x->is_constant()) {
-    return n.Fail(Unsupported("expands a computed tensor from ", ToString(x->shape), " to ", ToString(*shape)));
+    Dims spread = Dims::Filled(shape->rank(), 1);
+    for (int i = 0; i < x->shape.rank(); ++i) spread[shape->rank() - 1 - i] = x->shape.back(i);
+    TensorId y = n.Emit("ranked", OpKind::kReshape, {n.Plain(x)}, ReshapeAttrs{spread});
+    for (int i = 0; i < shape->rank(); ++i) {
+      if (spread[i] != (*shape)[i]) y = RepeatAlong(n, y, i, (*shape)[i]);
+    }
+    if (n.ok()) n.SetTensor(0, y, false);
+    return;
   }
   const OnnxTensor& c = *x->constant;
   const std::shared_ptr<ConstData> data = n.NewData(*shape, c.dtype);
@@ -433,6 +532,7 @@ const OnnxHandlerTable& OnnxViewHandlers() {
       {"Slice", ImportSlice},
       {"Split", ImportSplit},
       {"Squeeze", ImportSqueeze},
+      {"Tile", ImportTile},
       {"Transpose", ImportTranspose},
       {"Unsqueeze", ImportUnsqueeze},
   };

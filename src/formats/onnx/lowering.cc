@@ -365,7 +365,7 @@ void OnnxLowering::SetAlias(int output, const OnnxValuePtr& value) {
 
 void OnnxLowering::OnlyFirstOutput() {
   for (int i = 1; i < static_cast<int>(node_.outputs.size()); ++i) {
-    if (Wanted(i) && state_.read_names.count(OutputName(i)) > 0) {
+    if (IsRead(i)) {
       Fail(Unsupported("its output '", OutputName(i), "' is not computed; only the first output is"));
     }
   }
@@ -373,7 +373,8 @@ void OnnxLowering::OnlyFirstOutput() {
 
 OnnxHandler FindOnnxHandler(std::string_view op_type) {
   for (const OnnxHandlerTable* table : {&OnnxSpatialHandlers(), &OnnxElementwiseHandlers(), &OnnxMatrixHandlers(),
-                                        &OnnxViewHandlers(), &OnnxConstantHandlers()}) {
+                                        &OnnxViewHandlers(), &OnnxConstantHandlers(), &OnnxReduceHandlers(),
+                                        &OnnxActivationHandlers(), &OnnxNormHandlers(), &OnnxResampleHandlers()}) {
     const auto found = table->find(op_type);
     if (found != table->end()) return found->second;
   }

@@ -119,6 +119,8 @@ class OnnxLowering {
   bool Wanted(int output) const {
     return output < static_cast<int>(node_.outputs.size()) && !OutputName(output).empty();
   }
+  // Whether anything reads the output, or it is one of the graph's.
+  bool IsRead(int output) const { return Wanted(output) && state_.read_names.count(OutputName(output)) > 0; }
   // Fails as unsupported if an output beyond the first is read by anything.
   void OnlyFirstOutput();
 
@@ -142,6 +144,15 @@ const OnnxHandlerTable& OnnxElementwiseHandlers();
 const OnnxHandlerTable& OnnxMatrixHandlers();
 const OnnxHandlerTable& OnnxViewHandlers();
 const OnnxHandlerTable& OnnxConstantHandlers();
+const OnnxHandlerTable& OnnxReduceHandlers();
+const OnnxHandlerTable& OnnxActivationHandlers();
+const OnnxHandlerTable& OnnxNormHandlers();
+const OnnxHandlerTable& OnnxResampleHandlers();
+
+// Shared by families.
+void ImportReduceProduct(OnnxLowering& n);
+// LayerNormalization over the axes from `axis` on, with its mean and inverse deviation as outputs 1 and 2 where they are wanted.
+void ImportLayerNormWithStatistics(OnnxLowering& n, int axis, float epsilon);
 
 // A numpy broadcast of two shapes; nullopt if they do not fit or the rank is too high.
 std::optional<Dims> BroadcastShape(const Dims& a, const Dims& b);
