@@ -136,26 +136,38 @@ Status MakeFolders(const std::string& path) {
   return ::access(path.c_str(), W_OK) == 0 ? Status() : IoError(path, ": cannot be written: ", std::strerror(errno));
 }
 
+namespace {
+
+Status WriteAll(int fd, std::string_view content, const std::string& path) {
+  size_t done = 0;
+  while (done < content.size()) {
+    const ssize_t n = ::write(fd, content.data() + done, content.size() - done);
+    if (n < 0 && errno == EINTR) continue;
+    if (n < 0) return IoError(path, ": cannot be written: ", std::strerror(errno));
+    done += static_cast<size_t>(n);
+  }
+  return Status();
+}
+
+}  // namespace
+
 Status WriteFileAtomically(const std::string& path, std::string_view content) {
+  struct stat target;
+  if (::stat(path.c_str(), &target) == 0 && !S_ISREG(target.st_mode)) {
+    // A device or a pipe is written to: a file that took its name would break it for everybody.
+    File file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+    if (file.fd() < 0) return IoError(path, ": cannot be written: ", std::strerror(errno));
+    return WriteAll(file.fd(), content, path);
+  }
   const std::string temporary = StrCat(path, ".tmp.", ::getpid());
   {
     File file(::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.fd() < 0) return IoError(path, ": cannot be written: ", std::strerror(errno));
-    size_t done = 0;
-    while (done < content.size()) {
-      const ssize_t n = ::write(file.fd(), content.data() + done, content.size() - done);
-      if (n < 0 && errno == EINTR) continue;
-      if (n < 0) {
-        const std::string why = std::strerror(errno);
-        ::unlink(temporary.c_str());
-        return IoError(path, ": cannot be written: ", why);
-      }
-      done += static_cast<size_t>(n);
-    }
-    if (::fsync(file.fd()) != 0) {
-      const std::string why = std::strerror(errno);
+    Status written = WriteAll(file.fd(), content, path);
+    if (written.ok() && ::fsync(file.fd()) != 0) written = IoError(path, ": cannot be written: ", std::strerror(errno));
+    if (!written.ok()) {
       ::unlink(temporary.c_str());
-      return IoError(path, ": cannot be written: ", why);
+      return written;
     }
   }
   if (::rename(temporary.c_str(), path.c_str()) != 0) {

@@ -23,7 +23,7 @@ Result<std::string> ReadDescriptor(int fd, int64_t offset, int64_t length, const
 Status MakeFolders(const std::string& path);
 
 // Replaces `path` by `content` in one step: a temporary file beside it, flushed to disk, then renamed. On failure the
-// old file is as it was.
+// old file is as it was. What is no regular file (a device, a pipe) is written to and stays what it is.
 Status WriteFileAtomically(const std::string& path, std::string_view content);
 
 // Parses JSON text (UTF-8). Corrupt with line and column for malformed text, duplicate keys, nesting deeper than
