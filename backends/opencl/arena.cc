@@ -1,6 +1,8 @@
 #include "backends/opencl/arena.h"
 
 #include <algorithm>
+#include <cstdlib>
+#include <optional>
 
 #include "backends/opencl/axes.h"
 #include "src/base/checked.h"
@@ -41,17 +43,26 @@ class SvmMemory final : public SharedMemory {
   void* host_;
 };
 
-// Stays mapped as a whole, which gives the host its address; bound lanes map and unmap what they hand off.
+constexpr size_t kPageBytes = 4096;
+
+struct FreePages {
+  void operator()(void* pages) const { std::free(pages); }
+};
+using HostPages = std::unique_ptr<void, FreePages>;
+
+// The host keeps one address, to which every mapping of a part has to lead; bound lanes map and unmap what they hand off.
 class MappedMemory final : public SharedMemory {
  public:
-  MappedMemory(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, ClMem buffer, void* host)
-      : device_(std::move(device)), registry_(std::move(registry)), buffer_(std::move(buffer)), host_(host) {}
+  // `own`: what the buffer lies in, if that is not the driver's.
+  MappedMemory(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, HostPages own, ClMem buffer, void* host)
+      : device_(std::move(device)), registry_(std::move(registry)), own_(std::move(own)), buffer_(std::move(buffer)), host_(host) {}
   ~MappedMemory() override { registry_->Erase(host_); }
   void* host() const override { return host_; }
 
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<SharedRegistry> registry_;
+  HostPages own_;
   ClMem buffer_;
   void* host_;
 };
@@ -300,21 +311,53 @@ Result<std::unique_ptr<SharedMemory>> AllocateSvm(std::shared_ptr<Device> device
   return std::unique_ptr<SharedMemory>(new SvmMemory(std::move(device), std::move(registry), host));
 }
 
-Result<std::unique_ptr<SharedMemory>> AllocateMapped(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, int64_t bytes) {
-  PLAIT_ASSIGN_OR_RETURN(ClMem buffer, device->CreateBuffer(bytes, nullptr, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR));
-  PLAIT_ASSIGN_OR_RETURN(const ClQueue queue, device->CreateQueue(false));
-  void* address[2] = {};
-  for (void*& mapped : address) {
+namespace {
+
+// Maps the whole buffer, then two parts of it at once, then the whole again: where the host sees its first byte. Unsupported if that moves.
+Result<void*> StableAddress(const Device& device, cl_mem buffer, int64_t bytes) {
+  PLAIT_ASSIGN_OR_RETURN(const ClQueue queue, device.CreateQueue(false));
+  const auto map = [&](int64_t begin, int64_t end) -> Result<char*> {
     cl_int error = CL_SUCCESS;
-    mapped = device->api().clEnqueueMapBuffer(queue.get(), buffer.get(), CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, 0,
-                                              static_cast<size_t>(std::max<int64_t>(bytes, 1)), 0, nullptr, nullptr, &error);
-    if (mapped == nullptr || error != CL_SUCCESS) return OutOfMemory(device->info().device, ": a host buffer cannot be mapped: ", ClErrorName(error));
-    device->api().clEnqueueUnmapMemObject(queue.get(), buffer.get(), mapped, 0, nullptr, nullptr);
-    device->api().clFinish(queue.get());
+    void* mapped = device.api().clEnqueueMapBuffer(queue.get(), buffer, CL_TRUE, CL_MAP_READ | CL_MAP_WRITE, static_cast<size_t>(begin),
+                                                   static_cast<size_t>(end - begin), 0, nullptr, nullptr, &error);
+    if (mapped == nullptr || error != CL_SUCCESS) return OutOfMemory(device.info().device, ": a host buffer cannot be mapped: ", ClErrorName(error));
+    return static_cast<char*>(mapped);
+  };
+  const auto unmap = [&](void* mapped) { device.api().clEnqueueUnmapMemObject(queue.get(), buffer, mapped, 0, nullptr, nullptr); };
+  const int64_t size = std::max<int64_t>(bytes, 1), middle = size / 2 / kBufferAlignment * kBufferAlignment;
+  PLAIT_ASSIGN_OR_RETURN(char* const address, map(0, size));
+  unmap(address);
+  bool moves = false;
+  std::vector<char*> parts;
+  for (const int64_t begin : {middle, int64_t{0}}) {
+    PLAIT_ASSIGN_OR_RETURN(char* const part, map(begin, size));
+    parts.push_back(part);
+    moves = moves || part != address + begin;
   }
-  if (address[0] != address[1]) return Unsupported(device->info().device, ": mappings of a host buffer move");
-  registry->Insert(address[0], {{buffer.get(), nullptr}, bytes});
-  return std::unique_ptr<SharedMemory>(new MappedMemory(std::move(device), std::move(registry), std::move(buffer), address[0]));
+  for (char* part : parts) unmap(part);
+  if (device.api().clFinish(queue.get()) != CL_SUCCESS) return DeviceLost(device.info().device, ": mapping a host buffer has failed");
+  if (moves) return Unsupported(device.info().device, ": mappings of a host buffer move");
+  return static_cast<void*>(address);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SharedMemory>> AllocateMapped(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, int64_t bytes) {
+  // Memory of the driver's own is what most devices share without a copy. Where its mappings move, memory of ours: those may not (OpenCL 3.0, clEnqueueMapBuffer).
+  HostPages own;
+  PLAIT_ASSIGN_OR_RETURN(ClMem buffer, device->CreateBuffer(bytes, nullptr, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR));
+  Result<void*> address = StableAddress(*device, buffer.get(), bytes);
+  if (!address.ok() && address.status().code() == PLAIT_UNSUPPORTED) {
+    const std::optional<int64_t> rounded = CheckedAdd(std::max<int64_t>(bytes, 1), static_cast<int64_t>(kPageBytes) - 1);
+    if (!rounded) return OutOfMemory("no ", bytes, " bytes of host memory");
+    own.reset(std::aligned_alloc(kPageBytes, static_cast<size_t>(*rounded) / kPageBytes * kPageBytes));
+    if (own == nullptr) return OutOfMemory("no ", bytes, " bytes of host memory");
+    PLAIT_ASSIGN_OR_RETURN(buffer, device->CreateBuffer(bytes, own.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR));
+    address = StableAddress(*device, buffer.get(), bytes);
+  }
+  PLAIT_RETURN_IF_ERROR(address.status());
+  registry->Insert(*address, {{buffer.get(), nullptr}, bytes});
+  return std::unique_ptr<SharedMemory>(new MappedMemory(std::move(device), std::move(registry), std::move(own), std::move(buffer), *address));
 }
 
 Result<std::unique_ptr<DeviceArena>> OpenArena(const ArenaRequest& request, cl_command_queue queue) {

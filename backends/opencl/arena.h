@@ -31,7 +31,7 @@ class SharedRegistry {
 
 // Fine-grained shared virtual memory, registered while it lives.
 Result<std::unique_ptr<SharedMemory>> AllocateSvm(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, int64_t bytes);
-// A buffer in host memory of the driver's. Unsupported if mappings of it move.
+// A buffer in host memory, of the driver's if it can be. Unsupported if mappings of it move.
 Result<std::unique_ptr<SharedMemory>> AllocateMapped(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, int64_t bytes);
 
 // The device's side of one arena. Used by the lane's host thread.

@@ -162,7 +162,7 @@ Result<ClMem> Device::CreateBuffer(int64_t bytes, const void* data, cl_mem_flags
     return OutOfMemory(info_.device, ": a buffer of ", bytes, " bytes is more than its largest, ", info_.max_allocation_bytes);
   }
   cl_int error = CL_SUCCESS;
-  if (data != nullptr) flags |= CL_MEM_COPY_HOST_PTR;
+  if (data != nullptr && (flags & CL_MEM_USE_HOST_PTR) == 0) flags |= CL_MEM_COPY_HOST_PTR;
   ClMem buffer(api_, api_->clCreateBuffer(context_.get(), flags, size, const_cast<void*>(data), &error));
   if (!buffer || error != CL_SUCCESS) {
     return OutOfMemory(info_.device, ": no buffer of ", bytes, " bytes: ", ClErrorName(error));

@@ -46,6 +46,7 @@ class Device {
   // An in-order queue: the application's, if it gave one that keeps times or none are wanted.
   Result<ClQueue> CreateQueue(bool profiling) const;
   // Device memory of its own; `data` (bytes of it) is copied in if not null.
+  // `data` is copied, or, with CL_MEM_USE_HOST_PTR in `flags`, is the buffer's memory and outlives it.
   Result<ClMem> CreateBuffer(int64_t bytes, const void* data, cl_mem_flags flags = CL_MEM_READ_WRITE) const;
   // A new kernel object. Builds (or loads) its program on first use. Thread-safe.
   Result<ClKernel> CreateKernel(Family family, const std::string& name);

@@ -187,6 +187,7 @@ TEST(OpenClMemoryTest, AllPathsAgree) {
     OpenClLaneConfig config;
     config.memory = memory;
     const std::unique_ptr<Lane> lane = TestLane(config, &why);
+    if (lane == nullptr && memory == OpenClMemory::kSvm) continue;  // not every device has it
     if (lane == nullptr) GTEST_SKIP() << why;
     EXPECT_EQ(lane->coherent(), memory == OpenClMemory::kSvm);
     for (const KernelCase& c : KernelCases()) {
