@@ -1,11 +1,11 @@
 #include "backends/opencl/arena.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <optional>
 
 #include "backends/opencl/axes.h"
 #include "src/base/checked.h"
+#include "src/base/memory.h"
 
 namespace plait::opencl {
 
@@ -43,18 +43,13 @@ class SvmMemory final : public SharedMemory {
   void* host_;
 };
 
-constexpr size_t kPageBytes = 4096;
-
-struct FreePages {
-  void operator()(void* pages) const { std::free(pages); }
-};
-using HostPages = std::unique_ptr<void, FreePages>;
+constexpr int64_t kPageBytes = 4096;
 
 // The host keeps one address, to which every mapping of a part has to lead; bound lanes map and unmap what they hand off.
 class MappedMemory final : public SharedMemory {
  public:
   // `own`: what the buffer lies in, if that is not the driver's.
-  MappedMemory(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, HostPages own, ClMem buffer, void* host)
+  MappedMemory(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, Block own, ClMem buffer, void* host)
       : device_(std::move(device)), registry_(std::move(registry)), own_(std::move(own)), buffer_(std::move(buffer)), host_(host) {}
   ~MappedMemory() override { registry_->Erase(host_); }
   void* host() const override { return host_; }
@@ -62,7 +57,7 @@ class MappedMemory final : public SharedMemory {
  private:
   std::shared_ptr<Device> device_;
   std::shared_ptr<SharedRegistry> registry_;
-  HostPages own_;
+  Block own_;
   ClMem buffer_;
   void* host_;
 };
@@ -313,7 +308,7 @@ Result<std::unique_ptr<SharedMemory>> AllocateSvm(std::shared_ptr<Device> device
 
 namespace {
 
-// Maps the whole buffer, then two parts of it at once, then the whole again: where the host sees its first byte. Unsupported if that moves.
+// Maps the whole buffer, then its second half and the whole at once: where the host sees its first byte. Unsupported if that moves.
 Result<void*> StableAddress(const Device& device, cl_mem buffer, int64_t bytes) {
   PLAIT_ASSIGN_OR_RETURN(const ClQueue queue, device.CreateQueue(false));
   const auto map = [&](int64_t begin, int64_t end) -> Result<char*> {
@@ -344,15 +339,16 @@ Result<void*> StableAddress(const Device& device, cl_mem buffer, int64_t bytes) 
 
 Result<std::unique_ptr<SharedMemory>> AllocateMapped(std::shared_ptr<Device> device, std::shared_ptr<SharedRegistry> registry, int64_t bytes) {
   // Memory of the driver's own is what most devices share without a copy. Where its mappings move, memory of ours: those may not (OpenCL 3.0, clEnqueueMapBuffer).
-  HostPages own;
+  Block own;
   PLAIT_ASSIGN_OR_RETURN(ClMem buffer, device->CreateBuffer(bytes, nullptr, CL_MEM_READ_WRITE | CL_MEM_ALLOC_HOST_PTR));
   Result<void*> address = StableAddress(*device, buffer.get(), bytes);
   if (!address.ok() && address.status().code() == PLAIT_UNSUPPORTED) {
-    const std::optional<int64_t> rounded = CheckedAdd(std::max<int64_t>(bytes, 1), static_cast<int64_t>(kPageBytes) - 1);
-    if (!rounded) return OutOfMemory("no ", bytes, " bytes of host memory");
-    own.reset(std::aligned_alloc(kPageBytes, static_cast<size_t>(*rounded) / kPageBytes * kPageBytes));
-    if (own == nullptr) return OutOfMemory("no ", bytes, " bytes of host memory");
-    PLAIT_ASSIGN_OR_RETURN(buffer, device->CreateBuffer(bytes, own.get(), CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR));
+    const std::optional<int64_t> total = CheckedAdd(bytes, 2 * kPageBytes);
+    if (total) own = Block::Allocate(static_cast<size_t>(*total));
+    if (own.data() == nullptr) return OutOfMemory("no ", bytes, " bytes of host memory");
+    // Whole pages of its own: some drivers share no others without a copy.
+    char* const pages = static_cast<char*>(own.data()) + (kPageBytes - static_cast<int64_t>(reinterpret_cast<uintptr_t>(own.data()) % kPageBytes)) % kPageBytes;
+    PLAIT_ASSIGN_OR_RETURN(buffer, device->CreateBuffer(bytes, pages, CL_MEM_READ_WRITE | CL_MEM_USE_HOST_PTR));
     address = StableAddress(*device, buffer.get(), bytes);
   }
   PLAIT_RETURN_IF_ERROR(address.status());

@@ -46,7 +46,7 @@ inline std::string SampleJson() {
   return json.ok() ? json->text : json.status().message();
 }
 
-// Lanes on two cores (one, where there is no second), the sample, and what is made of them.
+// Two lanes on two cores (both on one, where there is no second), the sample, and what is made of them.
 class Sample : public ::testing::Test {
  protected:
   void SetUp() override {
@@ -56,10 +56,11 @@ class Sample : public ::testing::Test {
     options.gpu = PLAIT_GPU_OFF;
     options.clusters = "0/1";
     if (plait_lanes_open(&options, &lanes) != PLAIT_OK) {
-      options.clusters = nullptr;
+      options.clusters = "0/0";
       ASSERT_PLAIT_OK(plait_lanes_open(&options, &lanes));
     }
     ASSERT_PLAIT_OK(plait_lanes_count(lanes, &lane_count));
+    ASSERT_EQ(lane_count, 2u);
   }
   void TearDown() override {
     EXPECT_PLAIT_OK(plait_session_destroy(session));

@@ -59,7 +59,7 @@ std::unique_ptr<float, FreeMemory> Aligned(size_t bytes) {
 constexpr size_t kInputBuffer = kInputs * sizeof(float) + PLAIT_BUFFER_SLACK, kOutputBuffer = kOutputs * sizeof(float) + PLAIT_BUFFER_SLACK;
 
 TEST_F(CSession, UsesTheCallersBuffersInPlace) {
-  MakeSession(lane_count > 1 ? "random:3" : "lane:cpu0");
+  MakeSession("random:3");
   const std::vector<float> input = Wave(kInputs, 0.1f);
   const std::vector<float> expected = RunOn(session, input);
 

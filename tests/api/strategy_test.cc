@@ -231,7 +231,6 @@ TEST_F(CStrategy, AnnotationsKeepWhole) {
 }
 
 TEST_F(CStrategy, AnnotationsPinAndForbid) {
-  if (lane_count < 2) GTEST_SKIP() << "one core: there are no two lanes";
   for (const char* strategy : {"random:1", "random:2", "random:3", "search"}) {
     SCOPED_TRACE(strategy);
     ASSERT_PLAIT_OK(Named(strategy, {{"first", "cpu1", nullptr, 1, 0}, {"se*d", nullptr, "cpu1", 0, 0}}));

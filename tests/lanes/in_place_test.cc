@@ -99,7 +99,11 @@ TEST(InPlace, ChangesNoBitOnAnyLane) {
   options.gpu = true;
   options.owns_process = true;
   Result<LaneSet> lanes = OpenLanes(options);
-  if (!lanes.ok() && !HasOpenClDevice()) GTEST_SKIP() << lanes.status().message();
+  if (!lanes.ok() && !HasOpenClDevice()) {  // the CPU lanes alone
+    options.opencl_cpus.clear();
+    options.gpu = false;
+    lanes = OpenLanes(options);
+  }
   ASSERT_TRUE(lanes.ok()) << lanes.status().message();
   const Graph over = Chain(false), apart = Chain(true);
   for (LaneId lane = 0; lane < static_cast<LaneId>(lanes->lanes.size()); ++lane) {

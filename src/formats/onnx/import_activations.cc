@@ -106,34 +106,12 @@ void ImportPRelu(OnnxLowering& n) {
   n.EmitIn(last, 0, OpKind::kBinary, {above, scaled}, BinaryAttrs{BinaryKind::kAdd, {}});
 }
 
-// The mean of all operands, broadcast.
-void ImportMean(OnnxLowering& n) {
-  std::vector<OnnxValuePtr> values;
-  for (int i = 0; i < n.input_count(); ++i) values.push_back(n.In(i));
-  if (values.empty()) n.Fail(InvalidArgument("has no inputs"));
-  if (!n.ok()) return;
-  if (values.size() == 1) return n.SetAlias(0, values[0]);
-  const bool last = OnnxLowering::PreferLast(values);
-  TensorId sum = last ? n.Last(values[0]) : n.Plain(values[0]);
-  for (size_t i = 1; i < values.size(); ++i) {
-    const TensorId next = last ? n.Last(values[i]) : n.Plain(values[i]);
-    if (!n.ok()) return;
-    if (!BroadcastShape(n.Shape(sum), n.Shape(next))) {
-      return n.Fail(InvalidArgument("its operands ", ToString(values[0]->shape), " and ", ToString(values[i]->shape),
-                                    " do not broadcast"));
-    }
-    sum = n.Emit("partial", OpKind::kBinary, {sum, next}, BinaryAttrs{BinaryKind::kAdd, {}});
-  }
-  const float share = 1.0f / static_cast<float>(values.size());
-  n.EmitIn(last, 0, OpKind::kBinary, {sum, n.ScalarConstant(share)}, BinaryAttrs{BinaryKind::kMul, {}});
-}
-
 }  // namespace
 
 const OnnxHandlerTable& OnnxActivationHandlers() {
   static const OnnxHandlerTable table = {
-      {"Celu", ImportCelu}, {"Elu", ImportElu},   {"Mean", ImportMean},         {"Mish", ImportMish},
-      {"PRelu", ImportPRelu}, {"Selu", ImportSelu}, {"Softplus", ImportSoftplus}, {"Softsign", ImportSoftsign},
+      {"Celu", ImportCelu}, {"Elu", ImportElu},           {"Mish", ImportMish},         {"PRelu", ImportPRelu},
+      {"Selu", ImportSelu}, {"Softplus", ImportSoftplus}, {"Softsign", ImportSoftsign},
   };
   return table;
 }

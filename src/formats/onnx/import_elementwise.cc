@@ -2,6 +2,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <optional>
+#include <vector>
 
 #include "src/formats/onnx/lowering.h"
 
@@ -111,29 +113,49 @@ void ImportPow(OnnxLowering& n) {
   n.Fail(Unsupported("the exponent ", e, "; 2, 3, 1, 0.5, -0.5 and -1 are supported"));
 }
 
-// A left-to-right chain over two or more operands.
-void ImportChain(OnnxLowering& n, BinaryKind kind) {
+// What is left of a left-to-right chain over two or more operands once all but its last operator are emitted.
+struct ChainEnd {
+  bool last = false;  // layout
+  TensorId left = kNoTensor, right = kNoTensor;
+};
+
+// nullopt: failed, or a single operand, which the output then is.
+std::optional<ChainEnd> EmitChain(OnnxLowering& n, BinaryKind kind) {
   std::vector<OnnxValuePtr> values;
   for (int i = 0; i < n.input_count(); ++i) values.push_back(n.In(i));
   if (values.empty()) n.Fail(InvalidArgument("has no inputs"));
-  if (!n.ok()) return;
-  if (values.size() == 1) return n.SetAlias(0, values[0]);
-  const bool last = OnnxLowering::PreferLast(values);
-  auto operand = [&](size_t i) { return last ? n.Last(values[i]) : n.Plain(values[i]); };
-  TensorId left = operand(0);
+  if (!n.ok()) return std::nullopt;
+  if (values.size() == 1) {
+    n.SetAlias(0, values[0]);
+    return std::nullopt;
+  }
+  ChainEnd end;
+  end.last = OnnxLowering::PreferLast(values);
+  auto operand = [&](size_t i) { return end.last ? n.Last(values[i]) : n.Plain(values[i]); };
+  end.left = operand(0);
   for (size_t i = 1; i < values.size(); ++i) {
-    const TensorId right = operand(i);
-    if (!n.ok()) return;
-    if (!BroadcastShape(n.Shape(left), n.Shape(right))) {
-      return n.Fail(InvalidArgument("its operands ", ToString(values[0]->shape), " and ", ToString(values[i]->shape),
-                                    " do not broadcast"));
-    }
-    if (i + 1 == values.size()) {
-      n.EmitIn(last, 0, OpKind::kBinary, {left, right}, BinaryAttrs{kind, {}});
-    } else {
-      left = n.Emit("partial", OpKind::kBinary, {left, right}, BinaryAttrs{kind, {}});
+    if (i > 1) end.left = n.Emit("partial", OpKind::kBinary, {end.left, end.right}, BinaryAttrs{kind, {}});
+    end.right = operand(i);
+    if (!n.ok()) return std::nullopt;
+    if (!BroadcastShape(n.Shape(end.left), n.Shape(end.right))) {
+      n.Fail(InvalidArgument("its operands ", ToString(values[0]->shape), " and ", ToString(values[i]->shape), " do not broadcast"));
+      return std::nullopt;
     }
   }
+  return end;
+}
+
+void ImportChain(OnnxLowering& n, BinaryKind kind) {
+  const std::optional<ChainEnd> end = EmitChain(n, kind);
+  if (end) n.EmitIn(end->last, 0, OpKind::kBinary, {end->left, end->right}, BinaryAttrs{kind, {}});
+}
+
+void ImportMean(OnnxLowering& n) {
+  const std::optional<ChainEnd> end = EmitChain(n, BinaryKind::kAdd);
+  if (!end) return;
+  const TensorId sum = n.Emit("sum", OpKind::kBinary, {end->left, end->right}, BinaryAttrs{BinaryKind::kAdd, {}});
+  const TensorId share = n.ScalarConstant(1.0f / static_cast<float>(n.input_count()));
+  n.EmitIn(end->last, 0, OpKind::kBinary, {sum, share}, BinaryAttrs{BinaryKind::kMul, {}});
 }
 
 }  // namespace
@@ -161,6 +183,7 @@ const OnnxHandlerTable& OnnxElementwiseHandlers() {
       {"Relu", ImportRelu},
       {"Sigmoid", ImportUnary<UnaryKind::kSigmoid>},
       {"Tanh", ImportUnary<UnaryKind::kTanh>},
+      {"Mean", ImportMean},
       {"Sum", [](OnnxLowering& n) { ImportChain(n, BinaryKind::kAdd); }},
   };
   return table;

@@ -126,12 +126,22 @@ std::vector<int32_t> SwapWithInnermost(int axis, int rank) {
   return perm;
 }
 
+}  // namespace
+
+SoftmaxAxes ReadSoftmaxAxes(OnnxLowering& n, int rank) {
+  const bool flattens = n.opset() < 13;
+  const int axis = n.Axis(n.Int("axis", flattens ? 1 : -1), rank);
+  return {axis, flattens ? rank : axis + 1, flattens};
+}
+
+namespace {
+
 void ImportSoftmax(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
   if (!n.ok()) return;
   const int rank = x->shape.rank();
-  const bool flattens = n.opset() < 13;  // all axes from `axis` on together
-  const int axis = n.Axis(n.Int("axis", flattens ? 1 : -1), rank);
+  const SoftmaxAxes axes = ReadSoftmaxAxes(n, rank);
+  const int axis = axes.axis;
   if (!n.ok()) return;
   int64_t behind = 1;
   for (int i = axis + 1; i < rank; ++i) behind *= x->shape[i];
@@ -140,7 +150,7 @@ void ImportSoftmax(OnnxLowering& n) {
     return n.EmitLast(0, OpKind::kSoftmax, {n.Last(x)}, SoftmaxAttrs{});
   }
   if (axis == rank - 1) return n.EmitPlain(0, OpKind::kSoftmax, {n.Plain(x)}, SoftmaxAttrs{});
-  if (flattens || innermost) {
+  if (axes.flattens || innermost) {
     const TensorId rows = n.Emit("rows", OpKind::kReshape, {n.Plain(x)}, ReshapeAttrs{Flattened(x->shape, axis)});
     const TensorId softmax = n.Emit("softmax", OpKind::kSoftmax, {rows}, SoftmaxAttrs{});
     return n.EmitPlain(0, OpKind::kReshape, {softmax}, ReshapeAttrs{x->shape});

@@ -136,11 +136,10 @@ void ImportLogSoftmax(OnnxLowering& n) {
   const OnnxValuePtr x = n.In(0);
   if (!n.ok()) return;
   const int rank = x->shape.rank();
-  const bool flattens = n.opset() < 13;  // all axes from `axis` on together
-  const int axis = n.Axis(n.Int("axis", flattens ? 1 : -1), rank);
+  const SoftmaxAxes reduced = ReadSoftmaxAxes(n, rank);
   if (!n.ok()) return;
   std::vector<int32_t> axes;
-  for (int i = axis; i < (flattens ? rank : axis + 1); ++i) axes.push_back(i);
+  for (int i = reduced.axis; i < reduced.end; ++i) axes.push_back(i);
   const TensorId plain = n.Plain(x);
   if (!n.ok()) return;
   const TensorId sum = LogSumExpOf(n, plain, {axes, true, ReducedShape(x->shape, axes, true)});

@@ -150,6 +150,12 @@ const OnnxHandlerTable& OnnxNormHandlers();
 const OnnxHandlerTable& OnnxResampleHandlers();
 
 // Shared by families.
+// The axes of Softmax and LogSoftmax: [axis, end). Before opset 13 they flatten all from `axis` on. Fails if there is no such axis.
+struct SoftmaxAxes {
+  int axis = 0, end = 0;
+  bool flattens = false;
+};
+SoftmaxAxes ReadSoftmaxAxes(OnnxLowering& n, int rank);
 void ImportReduceProduct(OnnxLowering& n);
 // LayerNormalization over the axes from `axis` on, with its mean and inverse deviation as outputs 1 and 2 where they are wanted.
 void ImportLayerNormWithStatistics(OnnxLowering& n, int axis, float epsilon);
